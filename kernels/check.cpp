@@ -1,0 +1,28 @@
+// Turns a failed library call into one line with the call, the place and the library's own words.
+#include "kernels/check.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace annulus {
+
+void throw_cuda_error(cudaError_t status, const char* call, const char* file, int line) {
+  cudaGetLastError();  // clear the sticky error: it has been reported
+  throw DeviceError(fmt::format("{} failed at {}:{}: {} ({})", call, file, line,
+                                cudaGetErrorName(status), cudaGetErrorString(status)));
+}
+
+void throw_cudnn_error(cudnnStatus_t status, const char* call, const char* file, int line) {
+  std::array<char, 512> detail{};
+  cudnnGetLastErrorString(detail.data(), detail.size());
+  throw DeviceError(fmt::format("{} failed at {}:{}: {} ({})", call, file, line,
+                                cudnnGetErrorString(status), detail.data()));
+}
+
+void throw_cublas_error(cublasStatus_t status, const char* call, const char* file, int line) {
+  throw DeviceError(
+      fmt::format("{} failed at {}:{}: {}", call, file, line, cublasGetStatusString(status)));
+}
+
+}  // namespace annulus
