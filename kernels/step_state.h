@@ -15,6 +15,14 @@ struct StepState {
 };
 
 // What a random number is for: the second part of its key, so no two uses share a stream of numbers.
-enum class Purpose : std::uint32_t { init = 1, shuffle = 2, flip = 3, translate = 4, cutout = 5, dropout = 1000 };
+enum class Purpose : std::uint32_t {
+  init = 1,
+  shuffle = 2,
+  flip = 3,
+  translate = 4,
+  cutout = 5,
+  synthetic = 6,   // the generated data set, under a seed of its own
+  dropout = 1000,  // + the how-manieth dropout layer
+};
 
 }  // namespace annulus
