@@ -1,5 +1,6 @@
-// Optimizer updates over flat slices of the parameter arena; a slice is usually one bucket. The learning rate and the
-// number of updates done come from StepState, in device memory. Called by engine/optimizer.
+// Optimizer updates over flat slices of the parameter arena; a slice is usually one bucket. The
+// learning rate and the number of updates done come from StepState, in device memory. Called by
+// engine/optimizer.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,9 +16,11 @@ namespace annulus {
 void sgd_update(cudaStream_t stream, Span<const StepState> state, float momentum, bool nesterov,
                 Span<float> p, Span<float> v, Span<const float> g, Span<const float> decay);
 
+// In double, because 1 - beta2 in fp32 is off by 5e-5 of itself.
 struct AdamOptions {
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  bool decoupled = false;  // true: AdamW (Loshchilov & Hutter, arXiv:1711.05101), decay outside the moments
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool decoupled =
+      false;  // true: AdamW (Loshchilov & Hutter, arXiv:1711.05101), decay outside the moments
 };
 
 // Adam (Kingma & Ba, arXiv:1412.6980), PyTorch's form, bias-corrected with t = state.step + 1.
