@@ -1,0 +1,62 @@
+// What the rest of the CPU device (cuDNN, cuBLAS, NCCL entry points) needs of the runtime: queueing
+// work that declares what it touches, asking about memory, reporting misuse, and the pool.
+// Internal: programs never include it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace annulus::cpu {
+
+// Bytes that a call reads, or reads and writes. Null or empty ones are ignored.
+struct Access {
+  const void* data;
+  std::size_t bytes;
+  bool write;
+};
+
+// Queues `work` on the stream (or records it, if the stream is being captured) after checking
+// `accesses`: device memory, in bounds, alive, and ordered behind every earlier conflicting call.
+// `what` names the call in reports and must outlive the process (a literal). An exception from
+// `work` becomes a sticky cudaErrorLaunchFailure.
+cudaError_t enqueue(cudaStream_t stream, const char* what, std::span<const Access> accesses,
+                    std::function<void()> work);
+inline cudaError_t enqueue(cudaStream_t stream, const char* what,
+                           std::initializer_list<Access> accesses, std::function<void()> work) {
+  return enqueue(stream, what, std::span<const Access>(accesses.begin(), accesses.size()),
+                 std::move(work));
+}
+
+// True if [data, data + bytes) lies inside one living device allocation.
+bool is_device_memory(const void* data, std::size_t bytes);
+
+// One line on stderr, "annulus cpu device: KIND: MESSAGE"; counted and kept for the tests
+// (checker.h). No-op when the checker is off.
+void report(const char* kind, const std::string& message);
+
+// Whether the checker is on (ANNULUS_CPU_CHECK).
+bool checking();
+
+// Runs piece(i) for every i in [0, pieces) on the pool, the caller taking part; the first exception
+// is rethrown. The number of pieces must follow from shapes alone, and each piece must write its
+// own outputs: then bits do not depend on threads.
+void parallel(std::size_t pieces, void (*piece)(void* context, std::size_t i), void* context);
+template <class Piece>
+void parallel(std::size_t pieces, Piece&& piece) {
+  using Function = std::remove_reference_t<Piece>;
+  parallel(
+      pieces, [](void* context, std::size_t i) { (*static_cast<Function*>(context))(i); },
+      const_cast<void*>(static_cast<const void*>(std::addressof(piece))));
+}
+
+// Threads that `parallel` may use, the caller included (ANNULUS_CPU_THREADS).
+unsigned int thread_count();
+
+}  // namespace annulus::cpu
