@@ -15,8 +15,8 @@
 namespace annulus {
 namespace {
 
-// An element is kept where its 24 uniform bits reach `threshold` = rate * 2^24, so the rate holds
-// to 2^-25; the factor of kept elements is exactly 1 for rate 0.
+// An element is kept where uniform(bits) >= rate, compared as integers: threshold = rate * 2^24.
+// The factor of kept elements is exactly 1 for rate 0.
 struct Keep {
   std::uint32_t threshold;
   float scale;
@@ -79,7 +79,7 @@ void drop_cpu(DropoutKey key, Keep keep, std::size_t sample_size, Span<const Ste
 void dropout(cudaStream_t stream, DropoutKey key, Span<const StepState> state, float rate,
              int images, Span<const float> x, Span<float> y) {
   if (x.empty()) return;
-  const Keep keep{static_cast<std::uint32_t>(std::lround(double{rate} * 0x1p24)),
+  const Keep keep{static_cast<std::uint32_t>(std::ceil(double{rate} * 0x1p24)),
                   static_cast<float>(1.0 / (1.0 - rate))};
   const std::size_t sample_size = x.size / static_cast<std::size_t>(images);
   const std::size_t blocks = static_cast<std::size_t>(images) * ((sample_size + 3) / 4);

@@ -9,10 +9,22 @@
 namespace annulus::registry {
 
 std::vector<Entry> activation_entries();
+std::vector<Entry> augment_entries();
+std::vector<Entry> cast_entries();
+std::vector<Entry> dropout_entries();
+std::vector<Entry> optimizer_entries();
+std::vector<Entry> softmax_xent_entries();
+std::vector<Entry> sum_ranks_entries();
 
 // In the order in which entries() lists them.
 inline constexpr std::vector<Entry> (*kEntryFiles[])() = {
     activation_entries,
+    dropout_entries,
+    softmax_xent_entries,
+    augment_entries,
+    optimizer_entries,
+    sum_ranks_entries,
+    cast_entries,
 };
 
 }  // namespace annulus::registry
