@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""Annulus beside PyTorch on the same training step, taken in turn: ./dev bench peers.
+
+A turn runs each contender once for a few seconds; a noisy machine then disturbs all of them alike.
+Prints the median and spread of images/s over the turns, and Annulus' ratio to each contender, which is
+the median of the turns' own ratios.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BENCH_TRAIN = HERE.parents[1] / "build/cpu/bin/bench_train"
+OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # with the reference BLAS PyTorch is slower
+KEEP_MEMORY = {  # glibc returns freed activations to the kernel by default; each step then faults anew
+    "MALLOC_TOP_PAD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+}
+
+
+def contenders(options):
+    """Name -> (command, extra environment); the first is Annulus."""
+    size = ["--batch-size", str(options.batch_size), "--threads", str(options.threads)]
+    size += ["--seconds", str(options.seconds)]
+    torch = [str(HERE / "pytorch_train.py"), *size]
+    blas = {"LD_LIBRARY_PATH": OPENBLAS}
+    found = {
+        "annulus": ([str(BENCH_TRAIN), "--model", "seed-cnn", "--json", *size], {}),
+        "pytorch nhwc": ([*torch, "--layout", "nhwc"], blas),
+        "pytorch nhwc, tuned malloc": ([*torch, "--layout", "nhwc"], {**blas, **KEEP_MEMORY}),
+        "pytorch nchw, tuned malloc": ([*torch, "--layout", "nchw"], {**blas, **KEEP_MEMORY}),
+    }
+    if options.only_pytorch:
+        del found["annulus"]
+    return found
+
+
+def images_per_sec(name, command, environment):
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        sys.exit(f"peers: {name} failed ({' '.join(command)}): {done.stderr.strip()[-500:]}")
+    return json.loads(done.stdout.splitlines()[-1])["images_per_sec"]
+
+
+def take_turns(options):
+    rates = {name: [] for name in contenders(options)}
+    for turn in range(options.turns):
+        for name, (command, environment) in contenders(options).items():
+            rates[name].append(images_per_sec(name, command, environment))
+        latest = "  ".join(f"{name} {rate[-1]:.0f}" for name, rate in rates.items())
+        print(f"turn {turn + 1}/{options.turns}: {latest}", file=sys.stderr, flush=True)
+    return rates
+
+
+def print_table(rates):
+    own = next(iter(rates.values()))
+    print(f"{'':28}{'images/s':>10}{'min':>8}{'max':>8}{'annulus is':>12}")
+    for name, rate in rates.items():
+        row = f"{name:28}{statistics.median(rate):10.1f}{min(rate):8.1f}{max(rate):8.1f}"
+        if "annulus" in rates and rate is not own:
+            row += f"{statistics.median(a / b for a, b in zip(own, rate)):11.2f}x"
+        print(row)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench peers", description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5, help="of timed steps a turn (default 5)")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only-pytorch", action="store_true")
+    options = parser.parse_args()
+    print(
+        f"seed-cnn training, batch {options.batch_size}, {options.threads} threads, "
+        f"{options.turns} turns of {options.seconds:g} s"
+    )
+    print_table(take_turns(options))
+
+
+main()
