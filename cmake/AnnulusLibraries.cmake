@@ -1,5 +1,6 @@
 # The third-party libraries, found once for all rooms. Debian names and reasons: debian-packages.
-# DNNL::dnnl and annulus::openblas serve the CPU device alone; their versions go into build_info.
+# DNNL::dnnl (cmake/Finddnnl.cmake) and annulus::openblas serve the CPU device alone; build_info tells
+# their versions.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(dnnl REQUIRED)
