@@ -1,5 +1,5 @@
-// Max-pool and global average pool over NHWC. Called by engine/layers/pool; the 2x2 max-pool behind a BatchNorm is fused
-// there instead (kernels/batchnorm.h).
+// Max-pool and global average pool over NHWC. Called by engine/layers/pool; the 2x2 max-pool behind
+// a BatchNorm is fused there instead (kernels/batchnorm.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,21 +13,24 @@ namespace annulus {
 
 struct PoolShape {
   int images, height, width, channels;
-  int window = 2, stride = 2, padding = 0;  // floor division, as PyTorch's default; padding never wins
+  int window = 2, stride = 2,
+      padding = 0;  // floor division, as PyTorch's default; padding never wins
 
-  int out_height() const { return (height + 2 * padding - window) / stride + 1; }
-  int out_width() const { return (width + 2 * padding - window) / stride + 1; }
+  SPAN_FN int out_height() const { return (height + 2 * padding - window) / stride + 1; }
+  SPAN_FN int out_width() const { return (width + 2 * padding - window) / stride + 1; }
   std::size_t in_size() const { return std::size_t(images) * height * width * channels; }
   std::size_t out_size() const {
     return std::size_t(images) * out_height() * out_width() * channels;
   }
 };
 
-// y[N,P,Q,C] = max of the window; argmax = its place in the window (row * window + column), the first of equal ones.
-void maxpool_forward(cudaStream_t stream, const PoolShape& shape, Span<const float> x, Span<float> y,
-                     Span<std::uint8_t> argmax);
+// y[N,P,Q,C] = max of the window; argmax = its place in the window (row * window + column), the
+// first of equal ones.
+void maxpool_forward(cudaStream_t stream, const PoolShape& shape, Span<const float> x,
+                     Span<float> y, Span<std::uint8_t> argmax);
 
-// dx[N,H,W,C]: each input gathers from the windows that chose it (no atomics: the same bits every time).
+// dx[N,H,W,C]: each input gathers from the windows that chose it (no atomics: the same bits every
+// time).
 void maxpool_backward(cudaStream_t stream, const PoolShape& shape, Span<const float> dy,
                       Span<const std::uint8_t> argmax, Span<float> dx);
 

@@ -13,9 +13,7 @@ const Tolerance kGelu{6 * 0x1p-22, 2 * kUnitRoundoff, "6 x the error of normal_c
 const Tolerance kSelection{0, 0, "selects or copies: exact"};
 const Tolerance kOneRounding{0, kUnitRoundoff, "one rounding"};
 
-std::string label(std::size_t size) {
-  return "size=" + std::to_string(size);
-}
+std::string label(std::size_t size) { return "size=" + std::to_string(size); }
 Values operands(std::size_t size, std::uint32_t stream) {
   return uniform_values(size, -6, 6, stream);
 }

@@ -13,9 +13,7 @@ inline std::string name_of(Activation f) {
   return f == Activation::none ? "none" : f == Activation::relu ? "relu" : "gelu";
 }
 
-inline double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::numbers::sqrt2);
-}
+inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
 inline double normal_density(double x) {
   return std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;

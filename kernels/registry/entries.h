@@ -18,13 +18,8 @@ std::vector<Entry> sum_ranks_entries();
 
 // In the order in which entries() lists them.
 inline constexpr std::vector<Entry> (*kEntryFiles[])() = {
-    activation_entries,
-    dropout_entries,
-    softmax_xent_entries,
-    augment_entries,
-    optimizer_entries,
-    sum_ranks_entries,
-    cast_entries,
+    activation_entries, dropout_entries,   softmax_xent_entries, augment_entries,
+    optimizer_entries,  sum_ranks_entries, cast_entries,
 };
 
 }  // namespace annulus::registry

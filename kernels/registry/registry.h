@@ -24,10 +24,10 @@ struct GradientCheck {
 using MakeCase = std::function<Case()>;  // made when needed: timed cases are large
 
 struct Entry {
-  std::string name;                         // "batchnorm_forward relu"
-  std::vector<MakeCase> tested;             // odd and tiny shapes
-  std::vector<MakeCase> timed;              // shapes of the real models
-  std::function<GradientCheck()> gradient;  // of backward kernels; null elsewhere
+  std::string name;                              // "batchnorm_forward relu"
+  std::vector<MakeCase> tested = {};             // odd and tiny shapes
+  std::vector<MakeCase> timed = {};              // shapes of the real models
+  std::function<GradientCheck()> gradient = {};  // of backward kernels; null elsewhere
 };
 
 // All entries, in the order of entries.h.

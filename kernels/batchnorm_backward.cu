@@ -1,0 +1,262 @@
+// BatchNorm's backward pass. With g the gradient of the pre-activation z, routed through pool and
+// activation, and x' the normalised input: dbeta = sum g, dgamma = sum g x', dx = gamma inv_std (g
+// - mean(g) - x' mean(g x')). Two passes over (x, dy): one for the sums, one for dx; g is computed
+// anew in each rather than stored.
+#include "kernels/batchnorm.h"
+#include "kernels/batchnorm_formula.h"
+#include "kernels/columns.h"
+#include "kernels/simt.h"
+
+namespace annulus {
+namespace batchnorm {
+
+// g and x' of the one element of a window that the gradient reaches.
+struct Reached {
+  float gradient, normalized;
+};
+
+SPAN_FN Reached reached(Activation f, const Channel& channel, const WindowMax& winner, float dy) {
+  return {activation_gradient(f, winner.z, dy), channel.normalize(winner.x)};
+}
+SPAN_FN Reached reached(Activation f, const Channel& channel, float x, float dy) {
+  return {activation_gradient(f, channel.pre_activation(x), dy), channel.normalize(x)};
+}
+
+// partial[2,pieces,C] = each piece's sums of g, then of g x'; `cut` cuts dy's rows.
+__global__ void sum_gradients(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
+                              Span<const float> dy, Span<const float> means,
+                              Span<const float> inv_stds, Span<const float> gamma,
+                              Span<const float> beta, Span<float> partial) {
+  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool inside = column < columns;
+  const std::size_t end = inside ? cut.end(blockIdx.y) : 0;
+  const std::size_t mine = inside ? column : 0;
+  const Channel channel{means[mine], inv_stds[mine], gamma[mine], beta[mine]};
+  const Cells windows = Cells::windows(shape);
+
+  float sum = 0, product_sum = 0;
+  for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < end; row += blockDim.y) {
+    const std::size_t i = row * columns + column;
+    const Reached r = shape.pool
+                          ? reached(shape.activation, channel,
+                                    window_max(shape.activation, channel,
+                                               windows.read(x, windows.at(row), columns, column)),
+                                    dy[i])
+                          : reached(shape.activation, channel, x[i], dy[i]);
+    sum += r.gradient;
+    product_sum += r.gradient * r.normalized;
+  }
+  sum = column_sum(sum);
+  product_sum = column_sum(product_sum);
+  if (!inside || threadIdx.y != 0) return;
+  partial[blockIdx.y * columns + column] = sum;
+  partial[cut.partial_size() + blockIdx.y * columns + column] = product_sum;
+}
+SIMT_KERNEL(sum_gradients)
+
+// dx = scale * (g - mean - x' * mean_product) within one channel.
+struct InputGradient {
+  float scale, mean, mean_product;  // gamma inv_std, mean(g), mean(g x')
+
+  SPAN_FN static InputGradient of(const Channel& channel, float dgamma, float dbeta,
+                                  std::size_t rows) {
+    const float inv_count = 1.f / static_cast<float>(rows);
+    return {channel.gamma * channel.inv_std, dbeta * inv_count, dgamma * inv_count};
+  }
+  SPAN_FN float operator()(float gradient, float normalized) const {
+    return scale * (gradient - mean - normalized * mean_product);
+  }
+};
+
+__global__ void input_gradient(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
+                               Span<const float> dy, Span<const float> means,
+                               Span<const float> inv_stds, Span<const float> gamma,
+                               Span<const float> beta, Span<const float> dgamma,
+                               Span<const float> dbeta, Span<float> dx) {
+  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= columns) return;
+  const Channel channel{means[column], inv_stds[column], gamma[column], beta[column]};
+  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], shape.rows());
+  for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
+       row += blockDim.y) {
+    const std::size_t i = row * columns + column;
+    const Reached r = reached(shape.activation, channel, x[i], dy[i]);
+    dx[i] = to_input(r.gradient, r.normalized);
+  }
+}
+SIMT_KERNEL(input_gradient)
+
+// The same where a pool follows; `cut` cuts all 2x2 cells, so that pixels outside any window get
+// their dx too.
+__global__ void input_gradient_unpool(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
+                                      Span<const float> dy, Span<const float> means,
+                                      Span<const float> inv_stds, Span<const float> gamma,
+                                      Span<const float> beta, Span<const float> dgamma,
+                                      Span<const float> dbeta, Span<float> dx) {
+  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= columns) return;
+  const Channel channel{means[column], inv_stds[column], gamma[column], beta[column]};
+  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], shape.rows());
+  const Cells cells = Cells::all(shape);
+  for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
+       row += blockDim.y) {
+    const Cells::Position cell = cells.at(row);
+    WindowMax winner{0, 0, 0, -1};
+    float gradient = 0;
+    if (cell.whole()) {
+      winner = window_max(shape.activation, channel, cells.read(x, cell, columns, column));
+      gradient =
+          activation_gradient(shape.activation, winner.z, dy[cell.window * columns + column]);
+    }
+    for (int k = 0; k < 4; ++k) {
+      if (!cell.has(k)) continue;
+      const std::size_t i = cells.pixel(cell, k) * columns + column;
+      dx[i] = to_input(k == winner.place ? gradient : 0.f, channel.normalize(x[i]));
+    }
+  }
+}
+SIMT_KERNEL(input_gradient_unpool)
+
+#if !defined(__CUDACC__)
+void sum_gradients_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
+                       Span<const float> dy, Span<const float> means, Span<const float> inv_stds,
+                       Span<const float> gamma, Span<const float> beta, Span<float> partial) {
+  const std::size_t columns = cut.columns;
+  const Cells windows = Cells::windows(shape);
+  const auto sum_block = [&](std::size_t piece, int first, auto width, auto f) {
+    const ChannelBlock channels(first, width, means, inv_stds, gamma, beta);
+    float sum[kColumnBlock] = {}, product_sum[kColumnBlock] = {};
+    const auto add = [&](int c, const Reached& r) {
+      sum[c] += r.gradient;
+      product_sum[c] += r.gradient * r.normalized;
+    };
+    for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
+      const float* gradients = &dy[row * columns + first];
+      if (shape.pool) {
+        const PixelRows window(&x[0] + first, windows, windows.at(row), columns);
+        for (int c = 0; c < width; ++c)
+          add(c, reached(f, channels[c], window_max(f, channels[c], window.at(c)), gradients[c]));
+      } else {
+        const float* values = &x[row * columns + first];
+        for (int c = 0; c < width; ++c) add(c, reached(f, channels[c], values[c], gradients[c]));
+      }
+    }
+    for (int c = 0; c < width; ++c) {
+      partial[piece * columns + first + c] = sum[c];
+      partial[cut.partial_size() + piece * columns + first + c] = product_sum[c];
+    }
+  };
+  with_activation(shape.activation, [&](auto f) {
+    for_pieces_and_blocks(
+        cut, [&](std::size_t piece, int first, auto width) { sum_block(piece, first, width, f); });
+  });
+}
+
+// The parameters of dx for a block of channels.
+struct InputGradientBlock {
+  float scale[kColumnBlock], mean[kColumnBlock], mean_product[kColumnBlock];
+
+  InputGradientBlock(const ChannelBlock& channels, int first, int width, Span<const float> dgamma,
+                     Span<const float> dbeta, std::size_t rows) {
+    for (int c = 0; c < width; ++c) {
+      const auto to_input =
+          InputGradient::of(channels[c], dgamma[first + c], dbeta[first + c], rows);
+      scale[c] = to_input.scale;
+      mean[c] = to_input.mean;
+      mean_product[c] = to_input.mean_product;
+    }
+  }
+  SPAN_FN InputGradient operator[](int c) const { return {scale[c], mean[c], mean_product[c]}; }
+};
+
+void input_gradient_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
+                        Span<const float> dy, Span<const float> means, Span<const float> inv_stds,
+                        Span<const float> gamma, Span<const float> beta, Span<const float> dgamma,
+                        Span<const float> dbeta, Span<float> dx) {
+  const std::size_t columns = cut.columns;
+  const auto gradient_block = [&](std::size_t piece, int first, auto width, auto f) {
+    const ChannelBlock channels(first, width, means, inv_stds, gamma, beta);
+    const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, shape.rows());
+    for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
+      const float *values = &x[row * columns + first], *gradients = &dy[row * columns + first];
+      float* __restrict__ out = &dx[row * columns + first];
+      for (int c = 0; c < width; ++c) {
+        const Reached r = reached(f, channels[c], values[c], gradients[c]);
+        out[c] = to_input[c](r.gradient, r.normalized);
+      }
+    }
+  };
+  with_activation(shape.activation, [&](auto f) {
+    for_pieces_and_blocks(cut, [&](std::size_t piece, int first, auto width) {
+      gradient_block(piece, first, width, f);
+    });
+  });
+}
+
+void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
+                               Span<const float> dy, Span<const float> means,
+                               Span<const float> inv_stds, Span<const float> gamma,
+                               Span<const float> beta, Span<const float> dgamma,
+                               Span<const float> dbeta, Span<float> dx) {
+  const std::size_t columns = cut.columns;
+  const Cells cells = Cells::all(shape);
+  const auto gradient_block = [&](std::size_t piece, int first, auto width, auto f) {
+    const ChannelBlock channels(first, width, means, inv_stds, gamma, beta);
+    const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, shape.rows());
+    for (std::size_t index = cut.begin(piece); index < cut.end(piece); ++index) {
+      const Cells::Position cell = cells.at(index);
+      float gradient[kColumnBlock] = {};
+      int place[kColumnBlock] = {};
+      if (cell.whole()) {
+        const PixelRows window(&x[0] + first, cells, cell, columns);
+        const float* gradients = &dy[cell.window * columns + first];
+        for (int c = 0; c < width; ++c) {
+          const WindowMax winner = window_max(f, channels[c], window.at(c));
+          gradient[c] = activation_gradient(f, winner.z, gradients[c]);
+          place[c] = winner.place;
+        }
+      }
+      for (int k = 0; k < 4; ++k) {
+        if (!cell.has(k)) continue;
+        const float* values = &x[cells.pixel(cell, k) * columns + first];
+        float* __restrict__ out = &dx[cells.pixel(cell, k) * columns + first];
+        for (int c = 0; c < width; ++c)
+          out[c] = to_input[c](select(k == place[c], gradient[c], 0.f),
+                               channels[c].normalize(values[c]));
+      }
+    }
+  };
+  with_activation(shape.activation, [&](auto f) {
+    for_pieces_and_blocks(cut, [&](std::size_t piece, int first, auto width) {
+      gradient_block(piece, first, width, f);
+    });
+  });
+}
+#endif
+SIMT_CPU_FORM(sum_gradients, sum_gradients_cpu)
+SIMT_CPU_FORM(input_gradient, input_gradient_cpu)
+SIMT_CPU_FORM(input_gradient_unpool, input_gradient_unpool_cpu)
+
+}  // namespace batchnorm
+
+void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                        Span<const float> dy, Span<const float> mean, Span<const float> inv_std,
+                        Span<const float> gamma, Span<const float> beta, Span<float> dx,
+                        Span<float> dgamma, Span<float> dbeta, Span<float> workspace) {
+  const ColumnPieces cut{shape.out_size() / shape.channels, shape.channels};
+  const std::size_t half = cut.partial_size();
+  if (cut.rows > 0)
+    launch(batchnorm::sum_gradients, cut.grid(), cut.block(), 0, stream, shape, cut, x, dy, mean,
+           inv_std, gamma, beta, workspace.subspan(0, 2 * half));
+  sum_pieces(stream, cut, workspace.subspan(0, half), dbeta);
+  sum_pieces(stream, cut, workspace.subspan(half, half), dgamma);
+  if (shape.rows() == 0) return;
+  const std::size_t cells =
+      shape.pool ? batchnorm::Cells::all(shape).count(shape.images) : shape.rows();
+  const ColumnPieces whole{cells, shape.channels};
+  launch(shape.pool ? batchnorm::input_gradient_unpool : batchnorm::input_gradient, whole.grid(),
+         whole.block(), 0, stream, shape, whole, x, dy, mean, inv_std, gamma, beta, dgamma, dbeta,
+         dx);
+}
+
+}  // namespace annulus

@@ -1,0 +1,248 @@
+// BatchNorm's forward pass: statistics of pieces, their combination, then one pass that normalises,
+// activates and pools.
+#include "kernels/batchnorm.h"
+#include "kernels/batchnorm_formula.h"
+#include "kernels/columns.h"
+#include "kernels/simt.h"
+
+namespace annulus {
+namespace batchnorm {
+
+// A piece's mean and sum of squared deviations, by the corrected two-pass algorithm (Chan, Golub &
+// LeVeque 1983): the second pass also sums the deviations, whose mean is what the first pass's mean
+// had lost to rounding.
+struct PieceMoments {
+  float mean, squares;
+
+  SPAN_FN PieceMoments(float rounded_mean, float deviations, float squared_deviations, float count)
+      : mean(rounded_mean + deviations / count),
+        squares(squared_deviations - deviations * deviations / count) {}
+};
+
+// partial[2,pieces,C] = each piece's means, then its sums of squares.
+__global__ void piece_statistics(ColumnPieces cut, Span<const float> x, Span<float> partial) {
+  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::size_t begin = cut.begin(blockIdx.y), end = cut.end(blockIdx.y);
+  const bool inside = column < columns;
+  const float count = static_cast<float>(end - begin);
+
+  float sum = 0;
+  for (std::size_t row = begin + threadIdx.y; inside && row < end; row += blockDim.y)
+    sum += x[row * columns + column];
+  const float mean = column_sum(sum) / count;
+
+  float deviations = 0, squares = 0;
+  for (std::size_t row = begin + threadIdx.y; inside && row < end; row += blockDim.y) {
+    const float deviation = x[row * columns + column] - mean;
+    deviations += deviation;
+    squares += deviation * deviation;
+  }
+  deviations = column_sum(deviations);
+  squares = column_sum(squares);
+  if (!inside || threadIdx.y != 0) return;
+  const PieceMoments moments(mean, deviations, squares, count);
+  partial[blockIdx.y * columns + column] = moments.mean;
+  partial[cut.partial_size() + blockIdx.y * columns + column] = moments.squares;
+}
+SIMT_KERNEL(piece_statistics)
+
+// What the training step keeps of one channel.
+SPAN_FN void keep_statistics(double mean, double squares, std::size_t rows, float epsilon,
+                             float weight, std::size_t column, Span<float> means,
+                             Span<float> inv_stds, Span<float> statistics) {
+  squares = squares > 0 ? squares : 0;
+  const double count = rows > 0 ? static_cast<double>(rows) : 1.;
+  const double unbiased = squares / (rows > 1 ? count - 1 : 1.);
+  means[column] = static_cast<float>(mean);
+  inv_stds[column] = static_cast<float>(1 / sqrt(squares / count + epsilon));
+  statistics[column] = static_cast<float>(weight * mean);
+  statistics[means.size + column] = static_cast<float>(weight * unbiased);
+}
+
+// The mean of the pieces' means, then the squares about it: sum of (squares + count * (piece's mean
+// - mean)^2).
+__global__ void combine_statistics(ColumnPieces cut, float epsilon, float weight,
+                                   Span<const float> partial, Span<float> means,
+                                   Span<float> inv_stds, Span<float> statistics) {
+  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::size_t pieces = column < columns ? cut.pieces() : 0;
+
+  double sum = 0;
+  for (std::size_t piece = threadIdx.y; piece < pieces; piece += blockDim.y)
+    sum += double(partial[piece * columns + column]) * double(cut.end(piece) - cut.begin(piece));
+  const double mean = column_sum(sum) / double(cut.rows > 0 ? cut.rows : 1);
+
+  double squares = 0;
+  for (std::size_t piece = threadIdx.y; piece < pieces; piece += blockDim.y) {
+    const double apart = partial[piece * columns + column] - mean;
+    squares += partial[cut.partial_size() + piece * columns + column] +
+               double(cut.end(piece) - cut.begin(piece)) * apart * apart;
+  }
+  squares = column_sum(squares);
+  if (column < columns && threadIdx.y == 0)
+    keep_statistics(mean, squares, cut.rows, epsilon, weight, column, means, inv_stds, statistics);
+}
+SIMT_KERNEL(combine_statistics)
+
+enum class Spread { inv_std, variance };
+
+SPAN_FN float inverse_deviation(Spread given, float spread, float epsilon) {
+  return given == Spread::inv_std ? spread : 1.f / sqrtf(spread + epsilon);
+}
+
+// y = pool(f(z)); `cut` cuts y's rows. spread[C]: what `given` says.
+__global__ void normalize(BatchNormShape shape, ColumnPieces cut, Spread given, Span<const float> x,
+                          Span<const float> means, Span<const float> spread,
+                          Span<const float> gamma, Span<const float> beta, Span<float> y) {
+  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= columns) return;
+  const Channel channel{means[column], inverse_deviation(given, spread[column], shape.epsilon),
+                        gamma[column], beta[column]};
+  const Cells windows = Cells::windows(shape);
+  for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
+       row += blockDim.y) {
+    const std::size_t i = row * columns + column;
+    y[i] = shape.pool ? window_max(shape.activation, channel,
+                                   windows.read(x, windows.at(row), columns, column))
+                            .value
+                      : activate(shape.activation, channel.pre_activation(x[i]));
+  }
+}
+SIMT_KERNEL(normalize)
+
+__global__ void update_running(Span<const float> batch, float momentum, Span<float> running) {
+  for (std::size_t i : grid_stride(running.size))
+    running[i] = (1.f - momentum) * running[i] + momentum * batch[i];
+}
+SIMT_ELEMENTWISE(update_running)
+
+#if !defined(__CUDACC__)
+void piece_statistics_cpu(ColumnPieces cut, Span<const float> x, Span<float> partial) {
+  const std::size_t columns = cut.columns;
+  for_pieces_and_blocks(cut, [&](std::size_t piece, int first, auto width) {
+    const float count = static_cast<float>(cut.end(piece) - cut.begin(piece));
+    float mean[kColumnBlock] = {}, deviations[kColumnBlock] = {}, squares[kColumnBlock] = {};
+    for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
+      const float* values = &x[row * columns + first];
+      for (int c = 0; c < width; ++c) mean[c] += values[c];
+    }
+    for (int c = 0; c < width; ++c) mean[c] /= count;
+    for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
+      const float* values = &x[row * columns + first];
+      for (int c = 0; c < width; ++c) {
+        const float deviation = values[c] - mean[c];
+        deviations[c] += deviation;
+        squares[c] += deviation * deviation;
+      }
+    }
+    for (int c = 0; c < width; ++c) {
+      const PieceMoments moments(mean[c], deviations[c], squares[c], count);
+      partial[piece * columns + first + c] = moments.mean;
+      partial[cut.partial_size() + piece * columns + first + c] = moments.squares;
+    }
+  });
+}
+
+void combine_statistics_cpu(ColumnPieces cut, float epsilon, float weight,
+                            Span<const float> partial, Span<float> means, Span<float> inv_stds,
+                            Span<float> statistics) {
+  const std::size_t columns = cut.columns;
+  for_column_blocks(cut.columns, [&](int first, auto width) {
+    double mean[kColumnBlock] = {}, squares[kColumnBlock] = {};
+    for (std::size_t piece = 0; piece < cut.pieces(); ++piece) {
+      const double count = static_cast<double>(cut.end(piece) - cut.begin(piece));
+      for (int c = 0; c < width; ++c) mean[c] += count * partial[piece * columns + first + c];
+    }
+    for (int c = 0; c < width; ++c)
+      mean[c] /= static_cast<double>(std::max<std::size_t>(cut.rows, 1));
+    for (std::size_t piece = 0; piece < cut.pieces(); ++piece) {
+      const double count = static_cast<double>(cut.end(piece) - cut.begin(piece));
+      for (int c = 0; c < width; ++c) {
+        const std::size_t i = piece * columns + first + c;
+        const double apart = partial[i] - mean[c];
+        squares[c] += partial[cut.partial_size() + i] + count * apart * apart;
+      }
+    }
+    for (int c = 0; c < width; ++c)
+      keep_statistics(mean[c], squares[c], cut.rows, epsilon, weight, first + c, means, inv_stds,
+                      statistics);
+  });
+}
+
+void normalize_cpu(BatchNormShape shape, ColumnPieces cut, Spread given, Span<const float> x,
+                   Span<const float> means, Span<const float> spread, Span<const float> gamma,
+                   Span<const float> beta, Span<float> y) {
+  const std::size_t columns = cut.columns;
+  const Cells windows = Cells::windows(shape);
+  const auto normalize_block = [&](std::size_t piece, int first, auto width, auto f) {
+    ChannelBlock channels(first, width, means, spread, gamma, beta);
+    for (int c = 0; c < width; ++c)
+      channels.inv_std[c] = inverse_deviation(given, channels.inv_std[c], shape.epsilon);
+    for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
+      float* __restrict__ out = &y[row * columns + first];
+      if (shape.pool) {
+        const PixelRows window(&x[0] + first, windows, windows.at(row), columns);
+        for (int c = 0; c < width; ++c) out[c] = window_max(f, channels[c], window.at(c)).value;
+      } else {
+        const float* values = &x[row * columns + first];
+        for (int c = 0; c < width; ++c) out[c] = activate(f, channels[c].pre_activation(values[c]));
+      }
+    }
+  };
+  with_activation(shape.activation, [&](auto f) {
+    for_pieces_and_blocks(cut, [&](std::size_t piece, int first, auto width) {
+      normalize_block(piece, first, width, f);
+    });
+  });
+}
+#endif
+SIMT_CPU_FORM(piece_statistics, piece_statistics_cpu)
+SIMT_CPU_FORM(combine_statistics, combine_statistics_cpu)
+SIMT_CPU_FORM(normalize, normalize_cpu)
+
+void launch_normalize(cudaStream_t stream, const BatchNormShape& shape, Spread given,
+                      Span<const float> x, Span<const float> mean, Span<const float> spread,
+                      Span<const float> gamma, Span<const float> beta, Span<float> y) {
+  const ColumnPieces cut{shape.out_size() / shape.channels, shape.channels};
+  if (cut.rows == 0) return;
+  launch(normalize, cut.grid(), cut.block(), 0, stream, shape, cut, given, x, mean, spread, gamma,
+         beta, y);
+}
+
+}  // namespace batchnorm
+
+std::size_t batchnorm_workspace(const BatchNormShape& shape) {
+  return 2 * ColumnPieces{shape.rows(), shape.channels}.partial_size();
+}
+
+void batchnorm_forward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                       Span<const float> gamma, Span<const float> beta, Span<float> mean,
+                       Span<float> inv_std, Span<float> statistics, float weight, Span<float> y,
+                       Span<float> workspace) {
+  const ColumnPieces cut{shape.rows(), shape.channels};
+  const Span<float> partial = workspace.subspan(0, 2 * cut.partial_size());
+  if (cut.rows > 0)
+    launch(batchnorm::piece_statistics, cut.grid(), cut.block(), 0, stream, cut, x, partial);
+  launch(batchnorm::combine_statistics, cut.grid(1), cut.block(), 0, stream, cut, shape.epsilon,
+         weight, partial, mean, inv_std, statistics);
+  batchnorm::launch_normalize(stream, shape, batchnorm::Spread::inv_std, x, mean, inv_std, gamma,
+                              beta, y);
+}
+
+void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                         Span<const float> gamma, Span<const float> beta, Span<const float> running,
+                         Span<float> y) {
+  const std::size_t channels = shape.channels;
+  batchnorm::launch_normalize(stream, shape, batchnorm::Spread::variance, x,
+                              running.subspan(0, channels), running.subspan(channels, channels),
+                              gamma, beta, y);
+}
+
+void update_running_statistics(cudaStream_t stream, Span<const float> batch, float momentum,
+                               Span<float> running) {
+  if (running.empty()) return;
+  launch(batchnorm::update_running, grid_for(running.size), kBlock, 0, stream, batch, momentum,
+         running);
+}
+
+}  // namespace annulus
