@@ -2,8 +2,8 @@
 """Annulus beside PyTorch on the same training step, taken in turn: ./dev bench peers.
 
 A turn runs each contender once for a few seconds; a noisy machine then disturbs all of them alike.
-Prints the median and spread of images/s over the turns, and Annulus' ratio to each contender, which is
-the median of the turns' own ratios.
+Prints the median and spread of images/s over the turns, and how many times as fast Annulus is: the
+median of the turns' own ratios, and its best turn against the contender's best.
 """
 import argparse
 import json
@@ -60,12 +60,13 @@ def take_turns(options):
 
 
 def print_table(rates):
-    own = next(iter(rates.values()))
-    print(f"{'':28}{'images/s':>10}{'min':>8}{'max':>8}{'annulus is':>12}")
+    own = rates.get("annulus")
+    print(f"{'images/s':28}{'median':>9}{'worst':>9}{'best':>9}{'annulus: of median':>20}{'of best':>9}")
     for name, rate in rates.items():
-        row = f"{name:28}{statistics.median(rate):10.1f}{min(rate):8.1f}{max(rate):8.1f}"
-        if "annulus" in rates and rate is not own:
-            row += f"{statistics.median(a / b for a, b in zip(own, rate)):11.2f}x"
+        row = f"{name:28}{statistics.median(rate):9.1f}{min(rate):9.1f}{max(rate):9.1f}"
+        if own and rate is not own:
+            paired = statistics.median(a / b for a, b in zip(own, rate))
+            row += f"{paired:19.2f}x{max(own) / max(rate):8.2f}x"
         print(row)
 
 
