@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/simt_parallel.h"
+
 #define __global__
 #define __device__
 #define __host__
@@ -56,18 +58,6 @@ bool register_cpu_form(const void* address, void (*cpu_form)(const void* packed)
 // Whether launches run CPU forms and elementwise pieces (the default, ANNULUS_CPU_FORMS) or emulate
 // every kernel.
 void use_cpu_forms(bool use);
-
-// Runs piece(context, i) for every i in [0, pieces) on the pool; the caller takes part. Returns
-// when all are done.
-void parallel(std::size_t pieces, void (*piece)(void* context, std::size_t i), void* context);
-
-template <class Piece>
-void parallel(std::size_t pieces, Piece&& piece) {
-  using Function = std::remove_reference_t<Piece>;
-  parallel(
-      pieces, [](void* context, std::size_t i) { (*static_cast<Function*>(context))(i); },
-      const_cast<void*>(static_cast<const void*>(std::addressof(piece))));
-}
 
 // The part of [0,n) that the running piece or emulated thread walks.
 struct LoopRange {

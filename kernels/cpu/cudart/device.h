@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
+
+#include "kernels/simt_parallel.h"
 
 namespace annulus::cpu {
 
@@ -37,24 +37,15 @@ inline cudaError_t enqueue(cudaStream_t stream, const char* what,
 // True if [data, data + bytes) lies inside one living device allocation.
 bool is_device_memory(const void* data, std::size_t bytes);
 
-// One line on stderr, "annulus cpu device: KIND: MESSAGE"; counted and kept for the tests
-// (checker.h). No-op when the checker is off.
+// One line on stderr, "annulus cpu device: KIND: MESSAGE"; counted, and kept for the tests
+// (reports.h). With ANNULUS_CPU_CHECK=abort the first report fails the device.
 void report(const char* kind, const std::string& message);
 
 // Whether the checker is on (ANNULUS_CPU_CHECK).
 bool checking();
 
-// Runs piece(i) for every i in [0, pieces) on the pool, the caller taking part; the first exception
-// is rethrown. The number of pieces must follow from shapes alone, and each piece must write its
-// own outputs: then bits do not depend on threads.
-void parallel(std::size_t pieces, void (*piece)(void* context, std::size_t i), void* context);
-template <class Piece>
-void parallel(std::size_t pieces, Piece&& piece) {
-  using Function = std::remove_reference_t<Piece>;
-  parallel(
-      pieces, [](void* context, std::size_t i) { (*static_cast<Function*>(context))(i); },
-      const_cast<void*>(static_cast<const void*>(std::addressof(piece))));
-}
+// Runs pieces on the thread pool; see kernels/simt_parallel.h.
+using simt::parallel;
 
 // Threads that `parallel` may use, the caller included (ANNULUS_CPU_THREADS).
 unsigned int thread_count();

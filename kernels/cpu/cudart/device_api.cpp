@@ -1,0 +1,144 @@
+// Entry points about devices: their number, properties and limits.
+#include <cstdio>
+#include <optional>
+
+#include "kernels/cpu/cudart/graph.h"
+#include "kernels/cpu/cudart/limits.h"
+#include "kernels/cpu/cudart/queue.h"
+#include "kernels/cpu/cudart/runtime.h"
+
+using namespace annulus::cpu;
+
+namespace {
+
+constexpr int kMajor = 9, kMinor = 0;  // the GPU whose limits the device keeps
+constexpr int kMultiprocessors = 132;
+
+bool is_device(const Runtime& runtime, int device) {
+  return device >= 0 && static_cast<std::size_t>(device) < runtime.devices.size();
+}
+
+std::optional<int> attribute(cudaDeviceAttr attribute) {
+  switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock:
+      return kMaxBlockThreads;
+    case cudaDevAttrMaxBlockDimX:
+      return kMaxBlock.x;
+    case cudaDevAttrMaxBlockDimY:
+      return kMaxBlock.y;
+    case cudaDevAttrMaxBlockDimZ:
+      return kMaxBlock.z;
+    case cudaDevAttrMaxGridDimX:
+      return kMaxGrid.x;
+    case cudaDevAttrMaxGridDimY:
+      return kMaxGrid.y;
+    case cudaDevAttrMaxGridDimZ:
+      return kMaxGrid.z;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      return kMaxStaticShared;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      return kMaxDynamicShared;
+    case cudaDevAttrWarpSize:
+      return kWarp;
+    case cudaDevAttrMultiProcessorCount:
+      return kMultiprocessors;
+    case cudaDevAttrComputeCapabilityMajor:
+      return kMajor;
+    case cudaDevAttrComputeCapabilityMinor:
+      return kMinor;
+    case cudaDevAttrStreamPrioritiesSupported:
+      return 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (count == nullptr) return remember(cudaErrorInvalidValue);
+  *count = 0;
+  return api([&](Runtime& runtime) -> cudaError_t {
+    *count = static_cast<int>(runtime.devices.size());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaSetDevice(int device) {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    if (!is_device(runtime, device)) return cudaErrorInvalidDevice;
+    set_current_device_index(device);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  return api([&](Runtime&) -> cudaError_t {
+    if (device == nullptr) return cudaErrorInvalidValue;
+    *device = current_device_index();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    if (properties == nullptr) return cudaErrorInvalidValue;
+    if (!is_device(runtime, device)) return cudaErrorInvalidDevice;
+    *properties = {
+        .name = "Annulus CPU device",
+        .totalGlobalMem = runtime.device(device).memory.limit(),
+        .sharedMemPerBlock = kMaxStaticShared,
+        .warpSize = kWarp,
+        .maxThreadsPerBlock = kMaxBlockThreads,
+        .maxThreadsDim = {kMaxBlock.x, kMaxBlock.y, kMaxBlock.z},
+        .maxGridSize = {kMaxGrid.x, kMaxGrid.y, kMaxGrid.z},
+        .major = kMajor,
+        .minor = kMinor,
+        .multiProcessorCount = kMultiprocessors,
+        .concurrentKernels = 1,
+        .asyncEngineCount = 1,
+        .unifiedAddressing = 1,
+        .streamPrioritiesSupported = 1,
+        .sharedMemPerBlockOptin = kMaxDynamicShared,
+    };
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    if (!is_device(runtime, device)) return cudaErrorInvalidDevice;
+    const std::optional<int> found = attribute(which);
+    if (value == nullptr || !found) return cudaErrorInvalidValue;
+    *value = *found;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    Lock lock(runtime.mutex);
+    if (const cudaError_t refused = refuse_while_capturing(runtime); refused != cudaSuccess)
+      return refused;
+    wait_for_device(runtime, lock, current_device_index());
+    return runtime.current_device().sticky_error;
+  });
+}
+
+cudaError_t cudaDeviceReset() {
+  Runtime& runtime = Runtime::instance();
+  if (runtime.devices.empty()) return remember(cudaErrorNoDevice);
+  {
+    Lock lock(runtime.mutex);
+    wait_for_device(runtime, lock, current_device_index());
+  }
+  runtime.current_device().sticky_error = cudaSuccess;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  if (version == nullptr) return remember(cudaErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}

@@ -1,0 +1,41 @@
+// A fiber: a stack of its own that a host thread switches to and back, without a system call. The
+// sanitizers are told of every switch. Used by the block emulation, one per thread that waits at a
+// barrier; a fiber stays on the host thread that made it.
+#pragma once
+
+#include <cstddef>
+
+namespace annulus::cpu {
+
+class Fiber {
+ public:
+  // The body never returns; it calls yield() when it has nothing to do.
+  using Body = void (*)(void* context);
+
+  Fiber(Body body, void* context);
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+
+  void resume();  // from the host's stack, until the body yields
+  void yield();   // from the body
+
+ private:
+  struct Frame;
+  static void enter(Fiber* fiber);
+  void switched_to_fiber();
+
+  Body body_;
+  void* context_;
+  std::byte* stack_;   // mapping: guard page, then the stack
+  void* own_pointer_;  // stack pointer while suspended
+  void* host_pointer_ = nullptr;
+  // For the sanitizers.
+  void* host_fake_stack_ = nullptr;
+  void* own_fake_stack_ = nullptr;
+  const void* host_bottom_ = nullptr;
+  std::size_t host_size_ = 0;
+  void* own_tsan_ = nullptr;
+  void* host_tsan_ = nullptr;
+};
+
+}  // namespace annulus::cpu

@@ -1,0 +1,203 @@
+// Kernels: their registry, and what a launch does. A kernel runs by its CPU form if it has one, cut
+// into pieces of its loop if it is elementwise, and emulated otherwise.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/cpu/cudart/block.h"
+#include "kernels/cpu/cudart/current.h"
+#include "kernels/cpu/cudart/errors.h"
+#include "kernels/cpu/cudart/limits.h"
+#include "kernels/cpu/cudart/queue.h"
+#include "kernels/cpu/cudart/runtime.h"
+#include "kernels/simt.h"
+
+namespace annulus::cpu {
+namespace {
+
+constexpr std::size_t kPieceBytes = 128 << 10;  // of the spans' bytes: some ten microseconds
+constexpr std::size_t kPieceMultiple = 64;      // elements: only the last piece has a vector tail
+constexpr std::size_t kSmallestPiece = 256;     // elements
+
+// Filled by static initialisers, read-only afterwards.
+std::unordered_map<const void*, simt::Kernel>& kernels() {
+  static auto& table = *new std::unordered_map<const void*, simt::Kernel>;
+  return table;
+}
+
+const simt::Kernel* find_kernel(const void* address) {
+  const auto it = kernels().find(address);
+  return it == kernels().end() ? nullptr : &it->second;
+}
+
+std::atomic<bool>& cpu_forms() {
+  static std::atomic<bool> use = options().cpu_forms;
+  return use;
+}
+
+// A launch with its own copy of the kernel's parameters.
+struct Launch {
+  const simt::Kernel& kernel;
+  dim3 grid, block;
+  std::size_t shared_bytes;
+  alignas(std::max_align_t) std::array<std::byte, simt::kMaxPackedBytes> packed;
+};
+
+// What grid_stride gives the code that runs on this thread outside the emulation.
+struct Loop {
+  enum class Mode { none, measure, piece } mode = Mode::none;
+  std::size_t n = 0;  // measured
+  unsigned int loops = 0;
+  std::size_t begin = 0, end = 0;
+};
+thread_local Loop loop;
+
+// The size of an elementwise kernel's loop: run it with an empty one.
+std::size_t measure_loop(const Launch& launch) {
+  loop = {.mode = Loop::Mode::measure};
+  launch.kernel.run(launch.packed.data());
+  const Loop measured = std::exchange(loop, {});
+  if (measured.loops != 1) {
+    throw KernelFault("not elementwise",
+                      fmt::format("has {} grid_stride loops: SIMT_ELEMENTWISE is for exactly one",
+                                  measured.loops));
+  }
+  return measured.n;
+}
+
+std::size_t piece_elements(std::size_t n, std::size_t bytes) {
+  const std::size_t bytes_per_element = std::max<std::size_t>(1, bytes / n);
+  const std::size_t wanted = std::max(kPieceBytes / bytes_per_element, kSmallestPiece);
+  return (wanted + kPieceMultiple - 1) / kPieceMultiple * kPieceMultiple;
+}
+
+std::size_t touched_bytes(const Launch& launch) {
+  std::array<simt::Touch, simt::kMaxTouches> touches;
+  const std::size_t count = launch.kernel.touches(launch.packed.data(), touches.data());
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) bytes += touches[i].bytes;
+  return bytes;
+}
+
+void run_in_pieces(const Launch& launch) {
+  const std::size_t n = measure_loop(launch);
+  if (n == 0) return;
+  const std::size_t piece = piece_elements(n, touched_bytes(launch));
+  parallel((n + piece - 1) / piece, [&](std::size_t i) {
+    loop = {
+        .mode = Loop::Mode::piece, .n = n, .begin = i * piece, .end = std::min(n, (i + 1) * piece)};
+    struct Reset {
+      ~Reset() { loop = {}; }
+    } reset;
+    launch.kernel.run(launch.packed.data());
+  });
+}
+
+void run(const Launch& launch) {
+  const simt::Kernel& kernel = launch.kernel;
+  if (cpu_forms() && kernel.cpu_form != nullptr) {
+    kernel.cpu_form(launch.packed.data());
+  } else if (cpu_forms() && kernel.kind == simt::KernelKind::elementwise) {
+    run_in_pieces(launch);
+  } else {
+    emulate(kernel, launch.packed.data(), launch.grid, launch.block, launch.shared_bytes);
+  }
+}
+
+bool is_within(dim3 size, Extent limit) {
+  const auto fits = [](unsigned int value, int most) {
+    return value >= 1 && value <= static_cast<unsigned int>(most);
+  };
+  return fits(size.x, limit.x) && fits(size.y, limit.y) && fits(size.z, limit.z);
+}
+
+bool has_valid_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
+  return is_within(grid, kMaxGrid) && is_within(block, kMaxBlock) &&
+         std::size_t{block.x} * block.y * block.z <= kMaxBlockThreads &&
+         shared_bytes <= kMaxDynamicShared;
+}
+
+}  // namespace
+}  // namespace annulus::cpu
+
+using namespace annulus::cpu;
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared_bytes, cudaStream_t handle) {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    const annulus::simt::Kernel* kernel = find_kernel(function);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    if (!has_valid_limits(grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
+    auto launch = std::make_shared<Launch>(Launch{*kernel, grid, block, shared_bytes, {}});
+    kernel->pack(arguments, launch->packed.data());
+
+    std::array<annulus::simt::Touch, annulus::simt::kMaxTouches> touches;
+    std::array<Access, annulus::simt::kMaxTouches> accesses;
+    const std::size_t count = kernel->touches(launch->packed.data(), touches.data());
+    std::transform(touches.begin(), touches.begin() + count, accesses.begin(),
+                   [](const auto& touch) {
+                     return Access{touch.data, touch.bytes, touch.write};
+                   });
+
+    Lock lock(runtime.mutex);
+    const auto stream = runtime.stream(handle);
+    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+    return queue_call(runtime, lock, stream, kernel->name, {accesses.data(), count},
+                      [launch] { run(*launch); });
+  });
+}
+
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  const annulus::simt::Kernel* kernel = find_kernel(function);
+  if (name == nullptr || kernel == nullptr) return remember(cudaErrorInvalidDeviceFunction);
+  *name = kernel->name;
+  return cudaSuccess;
+}
+
+namespace annulus {
+
+void out_of_span(std::size_t index, std::size_t size) {
+  const char* where = cpu::CurrentCall::name() ? "" : "host code ";
+  throw cpu::KernelFault("out of span", fmt::format("{}used index {} of a span of {} elements{}",
+                                                    where, index, size, cpu::emulated_place()));
+}
+
+}  // namespace annulus
+
+namespace annulus::simt {
+
+bool register_kernel(const Kernel& kernel) {
+  auto [it, inserted] = cpu::kernels().try_emplace(kernel.address, kernel);
+  if (!inserted) {  // its CPU form was there first
+    auto* form = it->second.cpu_form;
+    it->second = kernel;
+    it->second.cpu_form = form;
+  }
+  return true;
+}
+
+bool register_cpu_form(const void* address, void (*cpu_form)(const void* packed)) {
+  cpu::kernels()[address].cpu_form = cpu_form;
+  return true;
+}
+
+void use_cpu_forms(bool use) { cpu::cpu_forms() = use; }
+
+LoopRange loop_range(std::size_t n) {
+  using Mode = cpu::Loop::Mode;
+  if (cpu::is_emulating()) return cpu::emulated_range(n);
+  cpu::Loop& loop = cpu::loop;
+  ++loop.loops;
+  if (loop.mode == Mode::piece) return {std::min(n, loop.begin), std::min(n, loop.end)};
+  if (loop.mode == Mode::none) return {0, n};  // in a CPU form: the whole loop
+  loop.n = n;
+  return {0, 0};
+}
+
+}  // namespace annulus::simt

@@ -1,0 +1,164 @@
+#include "kernels/cpu/cudart/options.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+namespace annulus::cpu {
+namespace {
+
+using Parser = bool (*)(std::string_view value, Options& options);
+
+struct Option {
+  OptionInfo info;
+  Parser parse;
+};
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool parse_devices(std::string_view value, Options& options) {
+  const auto number = parse_number(value);
+  if (!number || *number > 64) return false;
+  options.devices = static_cast<int>(*number);
+  return true;
+}
+
+bool parse_mode(std::string_view value, Options& options) {
+  constexpr std::string_view kSeeded = "shuffled:";
+  if (value == "eager") return options.mode = Mode::eager, true;
+  if (value == "threads") return options.mode = Mode::threads, true;
+  if (value == "shuffled") return options.mode = Mode::shuffled, true;
+  if (!value.starts_with(kSeeded)) return false;
+  const auto seed = parse_number(value.substr(kSeeded.size()));
+  if (!seed) return false;
+  options.mode = Mode::shuffled;
+  options.mode_seed = *seed;
+  return true;
+}
+
+bool parse_threads(std::string_view value, Options& options) {
+  const auto number = parse_number(value);
+  if (!number || *number < 1 || *number > 1024) return false;
+  options.threads = static_cast<unsigned int>(*number);
+  return true;
+}
+
+bool parse_check(std::string_view value, Options& options) {
+  if (value == "0") return options.check = Check::off, true;
+  if (value == "1") return options.check = Check::on, true;
+  if (value == "abort") return options.check = Check::abort, true;
+  return false;
+}
+
+bool parse_memory(std::string_view value, Options& options) {
+  const auto number = parse_number(value);
+  if (!number || *number == 0) return false;
+  options.memory = *number;
+  return true;
+}
+
+bool parse_forms(std::string_view value, Options& options) {
+  if (value != "0" && value != "1") return false;
+  options.cpu_forms = value == "1";
+  return true;
+}
+
+bool parse_thread_order(std::string_view value, Options& options) {
+  if (value == "forward") return options.thread_order = ThreadOrder::forward, true;
+  if (value == "reverse") return options.thread_order = ThreadOrder::reverse, true;
+  const auto seed = parse_number(value);
+  if (!seed) return false;
+  options.thread_order = ThreadOrder::shuffled;
+  options.thread_order_seed = *seed;
+  return true;
+}
+
+constexpr std::array kOptions = {
+    Option{{"ANNULUS_CPU_DEVICES", "1", "0 to 64", "how many devices the process sees"},
+           parse_devices},
+    Option{
+        {"ANNULUS_CPU_MODE", "eager", "eager, threads, shuffled or shuffled:SEED",
+         "how streams run: in the calling thread, on a thread each, or in a seeded random order"},
+        parse_mode},
+    Option{{"ANNULUS_CPU_THREADS", "the cores the process may use", "1 to 1024",
+            "threads that share the pieces of one call, the calling thread included"},
+           parse_threads},
+    Option{{"ANNULUS_CPU_CHECK", "1 in builds with ANNULUS_CHECKED_SPANS, else 0", "0, 1 or abort",
+            "the checker of stream order, bounds and lifetimes; abort: the first report fails the "
+            "device"},
+           parse_check},
+    Option{{"ANNULUS_CPU_MEMORY", "the memory the process may use", "bytes, at least 1",
+            "device memory; cudaMalloc fails beyond it"},
+           parse_memory},
+    Option{{"ANNULUS_CPU_FORMS", "1", "0 or 1",
+            "0: every kernel runs emulated, thread by thread, also where it has a CPU form"},
+           parse_forms},
+    Option{{"ANNULUS_CPU_THREAD_ORDER", "forward", "forward, reverse or a seed",
+            "in which order the threads of an emulated block run between barriers"},
+           parse_thread_order},
+};
+
+unsigned int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return static_cast<unsigned int>(std::max(1, CPU_COUNT(&set)));
+}
+
+std::size_t usable_memory() {
+  std::size_t bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::size_t limit = 0;
+    if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
+  }
+  return bytes;
+}
+
+Options read_environment() {
+  Options options;
+  options.threads = usable_cores();
+  options.memory = usable_memory();
+#if defined(ANNULUS_CHECKED_SPANS)
+  options.check = Check::on;
+#endif
+  for (const Option& option : kOptions) {
+    const char* value = std::getenv(option.info.name);
+    if (value == nullptr || *value == '\0' || option.parse(value, options)) continue;
+    options.error = fmt::format("{}={} is not valid: set it to {}, or unset it", option.info.name,
+                                value, option.info.accepted);
+  }
+  return options;
+}
+
+}  // namespace
+
+const Options& options() {
+  static const Options& value = *new Options(read_environment());
+  return value;
+}
+
+std::span<const OptionInfo> option_table() {
+  static const auto table = [] {
+    std::array<OptionInfo, kOptions.size()> infos{};
+    std::transform(kOptions.begin(), kOptions.end(), infos.begin(),
+                   [](const Option& option) { return option.info; });
+    return infos;
+  }();
+  return table;
+}
+
+}  // namespace annulus::cpu
