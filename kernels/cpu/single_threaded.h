@@ -1,0 +1,22 @@
+// While it lives, OpenMP libraries called from this thread (oneDNN, OpenBLAS) use this thread
+// alone. The CPU device cuts work into pieces itself and gives each piece one thread, so that bits
+// do not depend on the number of threads. Held around every call into those libraries by
+// kernels/cpu/cudnn and kernels/cpu/cublas.
+#pragma once
+
+#include <omp.h>
+
+namespace annulus::cpu {
+
+class SingleThreaded {
+ public:
+  SingleThreaded() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~SingleThreaded() { omp_set_num_threads(before_); }
+  SingleThreaded(const SingleThreaded&) = delete;
+  SingleThreaded& operator=(const SingleThreaded&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace annulus::cpu
