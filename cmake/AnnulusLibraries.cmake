@@ -4,6 +4,7 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(dnnl REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 # Debian's OpenBLAS flavours share one soname; the serial one is named by its own folder, at link time
 # and in the run path, because the CPU device calls it from many threads at once and wants

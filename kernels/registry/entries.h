@@ -11,15 +11,29 @@ namespace annulus::registry {
 std::vector<Entry> activation_entries();
 std::vector<Entry> augment_entries();
 std::vector<Entry> cast_entries();
+std::vector<Entry> conv_entries();
 std::vector<Entry> dropout_entries();
+std::vector<Entry> gemm_entries();
 std::vector<Entry> optimizer_entries();
 std::vector<Entry> softmax_xent_entries();
 std::vector<Entry> sum_ranks_entries();
 
 // In the order in which entries() lists them.
 inline constexpr std::vector<Entry> (*kEntryFiles[])() = {
+<<<<<<< HEAD
     activation_entries, dropout_entries,   softmax_xent_entries, augment_entries,
     optimizer_entries,  sum_ranks_entries, cast_entries,
+=======
+    conv_entries,
+    gemm_entries,
+    activation_entries,
+    dropout_entries,
+    softmax_xent_entries,
+    augment_entries,
+    optimizer_entries,
+    sum_ranks_entries,
+    cast_entries,
+>>>>>>> acddb96 (CPU device: cuBLAS SGEMM in tiles over oneDNN; registry entries of convolution and GEMM)
 };
 
 }  // namespace annulus::registry
