@@ -13,9 +13,7 @@ namespace annulus {
 
 namespace graph = cudnn_graph;
 
-CudnnHandle::CudnnHandle() {
-  CUDNN_CHECK(cudnnCreate(&handle_));
-}
+CudnnHandle::CudnnHandle() { CUDNN_CHECK(cudnnCreate(&handle_)); }
 CudnnHandle::~CudnnHandle() {
   if (handle_) cudnnDestroy(handle_);
 }
@@ -102,9 +100,7 @@ ConvPlan::~ConvPlan() = default;
 ConvPlan::ConvPlan(ConvPlan&&) noexcept = default;
 ConvPlan& ConvPlan::operator=(ConvPlan&&) noexcept = default;
 
-std::size_t ConvPlan::workspace_bytes() const {
-  return impl_->workspace_bytes;
-}
+std::size_t ConvPlan::workspace_bytes() const { return impl_->workspace_bytes; }
 
 void ConvPlan::run(const CudnnHandle& handle, cudaStream_t stream, Span<const float> a,
                    Span<const float> b, Span<const float> bias, Span<float> out,

@@ -1,5 +1,6 @@
-// Convolution through cuDNN's graph API: a ConvPlan is made once, before the first step, and run by the conv layer.
-// NHWC activations, KRSC weights, cross-correlation. cuDNN developer guide, "Graph API".
+// Convolution through cuDNN's graph API: a ConvPlan is made once, before the first step, and run by
+// the conv layer. NHWC activations, KRSC weights, cross-correlation. cuDNN developer guide, "Graph
+// API".
 #pragma once
 
 #include <cudnn.h>
@@ -30,8 +31,12 @@ struct ConvShape {
   int out_height() const { return (height + 2 * pad_h - kernel_h) / stride_h + 1; }
   int out_width() const { return (width + 2 * pad_w - kernel_w) / stride_w + 1; }
   std::size_t x_size() const { return std::size_t(images) * height * width * in_channels; }
-  std::size_t y_size() const { return std::size_t(images) * out_height() * out_width() * out_channels; }
-  std::size_t w_size() const { return std::size_t(out_channels) * kernel_h * kernel_w * in_channels; }
+  std::size_t y_size() const {
+    return std::size_t(images) * out_height() * out_width() * out_channels;
+  }
+  std::size_t w_size() const {
+    return std::size_t(out_channels) * kernel_h * kernel_w * in_channels;
+  }
   double flops() const { return 2.0 * double(y_size()) * kernel_h * kernel_w * in_channels; }
 };
 
@@ -52,7 +57,8 @@ class ConvPlan {
 
   std::size_t workspace_bytes() const;
 
-  // a, b, out as the comments of ConvKind name them; bias[K] only where it says so. workspace: at least workspace_bytes().
+  // a, b, out as the comments of ConvKind name them; bias[K] only where it says so. workspace: at
+  // least workspace_bytes().
   void run(const CudnnHandle& handle, cudaStream_t stream, Span<const float> a, Span<const float> b,
            Span<const float> bias, Span<float> out, Span<std::byte> workspace) const;
 

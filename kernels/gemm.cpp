@@ -10,9 +10,7 @@
 
 namespace annulus {
 
-CublasHandle::CublasHandle() {
-  CUBLAS_CHECK(cublasCreate(&handle_));
-}
+CublasHandle::CublasHandle() { CUBLAS_CHECK(cublasCreate(&handle_)); }
 CublasHandle::~CublasHandle() {
   if (handle_) cublasDestroy(handle_);
 }

@@ -20,20 +20,8 @@ std::vector<Entry> sum_ranks_entries();
 
 // In the order in which entries() lists them.
 inline constexpr std::vector<Entry> (*kEntryFiles[])() = {
-<<<<<<< HEAD
-    activation_entries, dropout_entries,   softmax_xent_entries, augment_entries,
-    optimizer_entries,  sum_ranks_entries, cast_entries,
-=======
-    conv_entries,
-    gemm_entries,
-    activation_entries,
-    dropout_entries,
-    softmax_xent_entries,
-    augment_entries,
-    optimizer_entries,
-    sum_ranks_entries,
-    cast_entries,
->>>>>>> acddb96 (CPU device: cuBLAS SGEMM in tiles over oneDNN; registry entries of convolution and GEMM)
+    conv_entries,    gemm_entries,      activation_entries, dropout_entries, softmax_xent_entries,
+    augment_entries, optimizer_entries, sum_ranks_entries,  cast_entries,
 };
 
 }  // namespace annulus::registry

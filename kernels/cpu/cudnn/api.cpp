@@ -201,9 +201,7 @@ void execute(const cudnnContext& handle, const Descriptor& plan, const Descripto
 
 using namespace annulus::cpu;
 
-size_t cudnnGetVersion(void) {
-  return CUDNN_VERSION;
-}
+size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return guarded([&] {

@@ -12,9 +12,7 @@ using dnnl::memory;
 using tag = memory::format_tag;
 
 // The float of today; bf16 and fp16 activations join here.
-memory::data_type element_type(const ConvProblem&) {
-  return memory::data_type::f32;
-}
+memory::data_type element_type(const ConvProblem&) { return memory::data_type::f32; }
 
 struct Geometry {
   memory::dims stride, dilation, pad_before, pad_after;

@@ -16,9 +16,7 @@ constexpr double kLeastFlops = 1e6;
 // many multiply-adds per element keeps that under 5 % of its work.
 constexpr std::int64_t kLeastWorkPerWeight = 512;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t images_per_piece(const ConvProblem& problem) {
   std::int64_t least = std::int64_t(kLeastFlops / problem.flops_per_image()) + 1;

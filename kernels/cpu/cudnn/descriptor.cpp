@@ -156,13 +156,9 @@ std::size_t element_size(cudnnBackendAttributeType_t type) {
 
 }  // namespace
 
-Descriptor::Descriptor(cudnnBackendDescriptorType_t type) : type_(type) {
-  rule_of(type);
-}
+Descriptor::Descriptor(cudnnBackendDescriptorType_t type) : type_(type) { rule_of(type); }
 
-const char* Descriptor::name() const {
-  return rule_of(type_).name;
-}
+const char* Descriptor::name() const { return rule_of(type_).name; }
 
 void Descriptor::set(cudnnBackendAttributeName_t attribute, cudnnBackendAttributeType_t type,
                      std::int64_t count, const void* elements) {
