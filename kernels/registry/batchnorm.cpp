@@ -17,8 +17,8 @@ namespace {
 // 2^-22 times |z| < 6.
 constexpr double kPreActivation = 5 * 4 * kUnitRoundoff, kGeluError = 6 * 0x1p-22;
 const Tolerance kMean{2 * 3 * kUnitRoundoff, 0, "corrected mean: two roundings of terms up to 3"};
-const Tolerance kSpread{0, 16 * kUnitRoundoff,
-                        "sum of squares of a piece: its roundings are a walk of at most 16 steps"};
+const Tolerance kSpread{0, 8 * kUnitRoundoff,
+                        "a piece's sum of squares: up to 256 roundings, a walk of 16 halves"};
 
 Tolerance output_tolerance(Activation f) {
   if (f == Activation::gelu)
@@ -35,10 +35,9 @@ Tolerance sum_tolerance(const BatchNormShape& s) {
           "M roundings of partial sums up to sqrt(M), which are random walks both"};
 }
 
-// dx: scale up to 3 times three terms up to 4 of two roundings each, plus the sums' share.
 Tolerance input_gradient_tolerance(const BatchNormShape& s) {
-  return {3 * (6 * 4 * kUnitRoundoff + (s.activation == Activation::gelu ? kGeluError : 0)), 0,
-          "scale up to 3 times six roundings of terms up to 4"};
+  return {1.5 * (6 * 2 * kUnitRoundoff + (s.activation == Activation::gelu ? kGeluError : 0)), 0,
+          "scale up to 1.5 times six roundings of terms up to 2, and GELU's slope"};
 }
 
 std::string label(const BatchNormShape& s) {
