@@ -137,8 +137,8 @@ Case average_forward_case(const AverageShape& s) {
   c.flops = static_cast<double>(s.in_size());
   c.input("x", uniform_values(s.in_size(), -1, 1, 1));
   c.output("y", s.out_size(),
-           {kUnitRoundoff, kUnitRoundoff,
-            "H W roundings of partial sums that are random walks, divided by H W; the division"});
+           {2 * kUnitRoundoff, kUnitRoundoff,
+            "H W roundings, each of at most half a unit of the average; the division"});
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
     global_average_forward(stream, s.images, s.pixels, s.channels, device.span("x"),
                            device.span("y"));
