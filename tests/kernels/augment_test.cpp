@@ -11,6 +11,7 @@
 
 #include "kernels/check.h"
 #include "kernels/cuda.h"
+#include "kernels/simt.h"
 
 namespace annulus {
 namespace {
@@ -171,6 +172,19 @@ TEST(Augment, ChoicesFollowTheStepAndThePositionNotTheSplit) {
     }
     EXPECT_EQ(joined, whole) << ranks << " ranks";
   }
+}
+
+TEST(Augment, TheEmulatedKernelGivesTheSameBits) {
+  const Augmentation a{.flip = true,
+                       .translate = 2,
+                       .cutout = 4,
+                       .mean = {33.3f, 0, 0, 0},
+                       .inv_std = {1 / 7.f, 1, 1, 1}};
+  const Images images = coordinates(20, 5);
+  simt::use_cpu_forms(false);
+  const auto emulated = load_first_image(images, a, {.count = 40});
+  simt::use_cpu_forms(true);
+  EXPECT_EQ(emulated, load_first_image(images, a, {.count = 40}));
 }
 
 TEST(Augment, EveryStepDrawsAnew) {
