@@ -10,8 +10,7 @@
 
 namespace annulus {
 
-// A random permutation of 0 … samples-1: Fisher-Yates over Philox (Purpose::shuffle), samples <
-// 2^32.
+// A uniformly random permutation of 0 … samples-1 (Fisher-Yates over Philox, Purpose::shuffle).
 std::vector<std::uint32_t> epoch_order(std::size_t samples, std::uint64_t seed,
                                        std::uint32_t epoch);
 

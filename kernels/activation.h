@@ -7,8 +7,11 @@
 
 namespace annulus {
 
-// gelu is the exact form, x * Phi(x) (Hendrycks & Gimpel 2016, arXiv:1606.08415).
-enum class Activation { none, relu, gelu };
+enum class Activation {
+  none,
+  relu,
+  gelu
+};  // gelu: the exact form, x * Phi(x) (Hendrycks & Gimpel 2016)
 
 // y[i] = f(x[i]); any shape. y may be x.
 void activation_forward(cudaStream_t stream, Activation f, Span<const float> x, Span<float> y);

@@ -5,19 +5,19 @@
 //   __global__ void relu(Span<const float> x, Span<float> y) {
 //     for (std::size_t i : grid_stride(y.size)) y[i] = x[i] > 0 ? x[i] : 0.f;
 //   }
-//   SIMT_ELEMENTWISE(relu)   // at the end of the file, inside the kernel's namespace
-//   ...
+//   SIMT_ELEMENTWISE(relu)  // at the end of the file, inside the kernel's namespace
+//   …
 //   launch(relu, grid_for(y.size), kBlock, 0, stream, x, y);
 //
-// SIMT_ELEMENTWISE(kernel): every effect is inside one grid_stride loop whose iterations are
-// independent. The CPU device
-//   cuts the loop by its size and the bytes of the spans alone and runs the pieces vectorised and
-//   in parallel.
-// SIMT_KERNEL(kernel): anything else. The CPU device emulates blocks, barriers, shared memory,
-// shuffles and atomics. SIMT_CPU_FORM(kernel, function): a host function with the same parameters
-// that runs instead of the emulation, which
-//   stays its oracle (ANNULUS_CPU_FORMS=0). Under nvcc the function is left out (#if
-//   !defined(__CUDACC__)).
+// SIMT_ELEMENTWISE(kernel)
+//   Every effect is inside one grid_stride loop whose iterations are independent. The CPU device
+//   cuts the loop by its size and the spans' bytes alone, and runs the pieces vectorised and in
+//   parallel.
+// SIMT_KERNEL(kernel)
+//   Anything else. The CPU device emulates blocks, barriers, shared memory, shuffles and atomics.
+// SIMT_CPU_FORM(kernel, function)
+//   A host function with the kernel's parameters that runs instead of the emulation, which stays
+//   its oracle (ANNULUS_CPU_FORMS=0). For nvcc it is left out: #if !defined(__CUDACC__).
 //
 // Kernel parameters are scalars, Span<T>, Span<const T> and small trivially copyable structs; raw
 // pointers are refused, because the CPU device learns from the spans what a kernel may touch.
@@ -47,6 +47,9 @@ inline dim3 grid_for(std::size_t n) {
 
 namespace simt {
 
+inline constexpr std::size_t kSharedWithoutAsking = 48
+                                                    << 10;  // dynamic shared memory of any kernel
+
 template <class T>
 inline constexpr bool is_kernel_parameter =
     std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_reference_v<T>;
@@ -68,14 +71,18 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   static_assert((simt::is_kernel_parameter<Parameters> && ...),
                 "kernel parameters are scalars, spans and small trivially copyable structs");
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "wrong number of kernel arguments");
+  const void* address = reinterpret_cast<const void*>(kernel);
+  if (shared_bytes > simt::kSharedWithoutAsking) {
+    cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         static_cast<int>(shared_bytes));
+  }
   const auto queue = [&](Parameters... parameters) {
     void* pointers[] = {static_cast<void*>(&parameters)..., nullptr};
-    return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers,
-                            shared_bytes, stream);
+    return cudaLaunchKernel(address, grid, block, pointers, shared_bytes, stream);
   };
   if (const cudaError_t status = queue(static_cast<Parameters>(arguments)...);
       status != cudaSuccess) {
-    simt::throw_launch_error(status, reinterpret_cast<const void*>(kernel));
+    simt::throw_launch_error(status, address);
   }
 }
 

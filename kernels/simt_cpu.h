@@ -48,6 +48,7 @@ struct Kernel {
   void (*run)(const void* packed);
   std::size_t (*touches)(const void* packed, Touch* out);
   void (*cpu_form)(const void* packed) = nullptr;
+  std::size_t max_shared_bytes = kSharedWithoutAsking;  // dynamic; cudaFuncSetAttribute raises it
 };
 inline constexpr std::size_t kMaxPackedBytes = 1024;
 inline constexpr std::size_t kMaxTouches = 24;
@@ -185,12 +186,8 @@ T* dynamic_shared() {
   [[maybe_unused]] static const bool SIMT_JOIN(simt_registered_, __COUNTER__) = \
       ::annulus::simt::register_cpu_form_of<&function>(&kernel);
 
-inline void __syncthreads() {
-  annulus::simt::block_barrier();
-}
-inline void __syncwarp(unsigned int mask = ~0u) {
-  annulus::simt::warp_barrier(mask);
-}
+inline void __syncthreads() { annulus::simt::block_barrier(); }
+inline void __syncwarp(unsigned int mask = ~0u) { annulus::simt::warp_barrier(mask); }
 
 template <class T>
 T __shfl_sync(unsigned int mask, T value, int source_lane) {

@@ -46,6 +46,7 @@ class Block {
   Block(const simt::Kernel& kernel, const void* packed, dim3 size, std::size_t shared_bytes);
 
   void run();
+  void run_threads(Fiber& fiber);  // on the fiber: the current thread, then fresh ones
   void wait_at_block_barrier() { wait(State::at_block_barrier, 0); }
   void wait_at_warp_barrier(unsigned int mask) { wait(State::at_warp_barrier, mask); }
   std::uint64_t exchange(unsigned int mask, std::uint64_t value, unsigned int source_lane);
@@ -55,9 +56,6 @@ class Block {
   void* shared_memory() { return shared_.get(); }
 
  private:
-  static void fiber_body(void* block) { static_cast<Block*>(block)->run_threads(); }
-
-  void run_threads();
   void run_thread();
   bool start_next_thread();
   void wait(State state, unsigned int mask);
@@ -69,7 +67,6 @@ class Block {
   std::string describe_divergence() const;
   void stop_others();
   unsigned int count(State state) const;
-  Fiber* idle_fiber();
 
   const simt::Kernel& kernel_;
   const void* packed_;
@@ -80,8 +77,6 @@ class Block {
   std::vector<unsigned int> order_;  // thread numbers in the order in which they run
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
-  std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::vector<Fiber*> idle_;
   std::size_t next_fresh_ = 0;  // place in order_
   unsigned int current_ = 0;
   bool stopping_ = false;
@@ -89,6 +84,34 @@ class Block {
 };
 
 thread_local Block* running = nullptr;
+
+// The fibers of this host thread, kept from launch to launch.
+class Fibers {
+ public:
+  Fiber* take() {
+    if (idle_.empty()) {
+      all_.push_back(std::make_unique<Fiber>(&Fibers::live));
+      return all_.back().get();
+    }
+    Fiber* fiber = idle_.back();
+    idle_.pop_back();
+    return fiber;
+  }
+  void give_back(Fiber* fiber) { idle_.push_back(fiber); }
+
+ private:
+  static void live(Fiber& fiber) {
+    for (;;) {
+      running->run_threads(fiber);
+      fiber.yield();
+    }
+  }
+
+  std::vector<std::unique_ptr<Fiber>> all_;
+  std::vector<Fiber*> idle_;
+};
+
+thread_local Fibers fibers;
 
 std::vector<unsigned int> thread_order(unsigned int count) {
   std::vector<unsigned int> order(count);
@@ -137,18 +160,13 @@ void Block::run() {
   }
 }
 
-// A fiber's life: thread after thread; one that waits keeps the fiber until it is done.
-void Block::run_threads() {
-  for (;;) {
-    Fiber* fiber = threads_[current_].fiber;
+// A thread that waits keeps the fiber; one that returns hands it to the next fresh thread.
+void Block::run_threads(Fiber& fiber) {
+  do {
+    threads_[current_].fiber = &fiber;
     run_thread();
-    while (!error_ && start_next_thread()) {
-      threads_[current_].fiber = fiber;
-      run_thread();
-    }
-    idle_.push_back(fiber);
-    fiber->yield();
-  }
+  } while (start_next_thread());
+  fibers.give_back(&fiber);
 }
 
 void Block::run_thread() {
@@ -181,23 +199,13 @@ void Block::wait(State state, unsigned int mask) {
 void Block::resume(unsigned int thread) {
   make_current(thread);
   Fiber*& fiber = threads_[thread].fiber;
-  if (fiber == nullptr) fiber = idle_fiber();
+  if (fiber == nullptr) fiber = fibers.take();
   fiber->resume();
 }
 
 void Block::make_current(unsigned int thread) {
   current_ = thread;
   threadIdx = {thread % size_.x, thread / size_.x % size_.y, thread / (size_.x * size_.y)};
-}
-
-Fiber* Block::idle_fiber() {
-  if (idle_.empty()) {
-    fibers_.push_back(std::make_unique<Fiber>(&Block::fiber_body, this));
-    return fibers_.back().get();
-  }
-  Fiber* fiber = idle_.back();
-  idle_.pop_back();
-  return fiber;
 }
 
 // All lanes of the mask that still run wait at a warp barrier.

@@ -30,6 +30,15 @@ class VectorClock {
     return {slot, ++counts_[slot], call};
   }
 
+  // For a slot's next owner: its calls count on from the last one's.
+  std::uint64_t count_of(std::uint32_t slot) const {
+    return slot < counts_.size() ? counts_[slot] : 0;
+  }
+  void start(std::uint32_t slot, std::uint64_t count) {
+    counts_.resize(slot + 1);
+    counts_[slot] = count;
+  }
+
   bool is_behind(const Stamp& stamp) const {
     return stamp.call == nullptr ||
            (stamp.slot < counts_.size() && counts_[stamp.slot] >= stamp.count);

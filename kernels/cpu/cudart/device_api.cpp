@@ -124,17 +124,6 @@ cudaError_t cudaDeviceSynchronize() {
   });
 }
 
-cudaError_t cudaDeviceReset() {
-  Runtime& runtime = Runtime::instance();
-  if (runtime.devices.empty()) return remember(cudaErrorNoDevice);
-  {
-    Lock lock(runtime.mutex);
-    wait_for_device(runtime, lock, current_device_index());
-  }
-  runtime.current_device().sticky_error = cudaSuccess;
-  return cudaSuccess;
-}
-
 cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {

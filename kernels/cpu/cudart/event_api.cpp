@@ -80,6 +80,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
       return cudaSuccess;
     }
     if (event->capture) {
+      if (event->capture->ended()) return cudaErrorCapturedEvent;
       if (stream->capture && stream->capture != event->capture) return cudaErrorStreamCaptureMerge;
       event->capture->join(stream, event->frontier);
       return cudaSuccess;

@@ -68,7 +68,7 @@ struct Fiber::Frame {
   void* padding[2];  // so that calls from the fiber see a stack aligned to 16 bytes
 };
 
-Fiber::Fiber(Body body, void* context) : body_(body), context_(context) {
+Fiber::Fiber(Body body) : body_(body) {
   void* mapping = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
@@ -94,7 +94,7 @@ Fiber::~Fiber() {
 
 void Fiber::enter(Fiber* fiber) {
   fiber->switched_to_fiber();
-  fiber->body_(fiber->context_);
+  fiber->body_(*fiber);
 }
 
 void Fiber::switched_to_fiber() {

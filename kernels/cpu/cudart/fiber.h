@@ -10,9 +10,9 @@ namespace annulus::cpu {
 class Fiber {
  public:
   // The body never returns; it calls yield() when it has nothing to do.
-  using Body = void (*)(void* context);
+  using Body = void (*)(Fiber& self);
 
-  Fiber(Body body, void* context);
+  explicit Fiber(Body body);
   ~Fiber();
   Fiber(const Fiber&) = delete;
 
@@ -25,7 +25,6 @@ class Fiber {
   void switched_to_fiber();
 
   Body body_;
-  void* context_;
   std::byte* stack_;   // mapping: guard page, then the stack
   void* own_pointer_;  // stack pointer while suspended
   void* host_pointer_ = nullptr;

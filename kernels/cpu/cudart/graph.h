@@ -34,6 +34,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   cudaError_t end(const Stream& stream, std::vector<GraphNode>& nodes, std::size_t& lanes);
 
   bool valid() const { return valid_; }
+  bool ended() const { return streams_.empty(); }
   cudaStreamCaptureMode mode() const { return mode_; }
   std::thread::id thread() const { return thread_; }
 

@@ -25,7 +25,7 @@ constexpr std::size_t kPieceBytes = 128 << 10;  // of the spans' bytes: some ten
 constexpr std::size_t kPieceMultiple = 64;      // elements: only the last piece has a vector tail
 constexpr std::size_t kSmallestPiece = 256;     // elements
 
-// Filled by static initialisers, read-only afterwards.
+// Filled by static initialisers; afterwards no kernel comes or goes.
 std::unordered_map<const void*, simt::Kernel>& kernels() {
   static auto& table = *new std::unordered_map<const void*, simt::Kernel>;
   return table;
@@ -51,18 +51,26 @@ struct Launch {
 
 // What grid_stride gives the code that runs on this thread outside the emulation.
 struct Loop {
-  enum class Mode { none, measure, piece } mode = Mode::none;
-  std::size_t n = 0;  // measured
-  unsigned int loops = 0;
-  std::size_t begin = 0, end = 0;
+  enum class Mode { whole, measure, piece } mode = Mode::whole;
+  std::size_t begin = 0, end = 0;  // the piece
+  std::size_t n = 0;               // measured
+  unsigned int loops = 0;          // measured
 };
 thread_local Loop loop;
 
+// Runs the kernel with its loop so set, and returns what became of it.
+Loop run_loop(const Launch& launch, const Loop& setting) {
+  struct Restore {
+    ~Restore() { loop = {}; }
+  } restore;
+  loop = setting;
+  launch.kernel.run(launch.packed.data());
+  return loop;
+}
+
 // The size of an elementwise kernel's loop: run it with an empty one.
 std::size_t measure_loop(const Launch& launch) {
-  loop = {.mode = Loop::Mode::measure};
-  launch.kernel.run(launch.packed.data());
-  const Loop measured = std::exchange(loop, {});
+  const Loop measured = run_loop(launch, {.mode = Loop::Mode::measure});
   if (measured.loops != 1) {
     throw KernelFault("not elementwise",
                       fmt::format("has {} grid_stride loops: SIMT_ELEMENTWISE is for exactly one",
@@ -90,12 +98,8 @@ void run_in_pieces(const Launch& launch) {
   if (n == 0) return;
   const std::size_t piece = piece_elements(n, touched_bytes(launch));
   parallel((n + piece - 1) / piece, [&](std::size_t i) {
-    loop = {
-        .mode = Loop::Mode::piece, .n = n, .begin = i * piece, .end = std::min(n, (i + 1) * piece)};
-    struct Reset {
-      ~Reset() { loop = {}; }
-    } reset;
-    launch.kernel.run(launch.packed.data());
+    run_loop(launch,
+             {.mode = Loop::Mode::piece, .begin = i * piece, .end = std::min(n, (i + 1) * piece)});
   });
 }
 
@@ -117,10 +121,10 @@ bool is_within(dim3 size, Extent limit) {
   return fits(size.x, limit.x) && fits(size.y, limit.y) && fits(size.z, limit.z);
 }
 
-bool has_valid_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
+bool has_valid_limits(const simt::Kernel& kernel, dim3 grid, dim3 block, std::size_t shared_bytes) {
   return is_within(grid, kMaxGrid) && is_within(block, kMaxBlock) &&
          std::size_t{block.x} * block.y * block.z <= kMaxBlockThreads &&
-         shared_bytes <= kMaxDynamicShared;
+         shared_bytes <= kernel.max_shared_bytes;
 }
 
 }  // namespace
@@ -133,7 +137,8 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
   return api([&](Runtime& runtime) -> cudaError_t {
     const annulus::simt::Kernel* kernel = find_kernel(function);
     if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-    if (!has_valid_limits(grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
+    Lock lock(runtime.mutex);
+    if (!has_valid_limits(*kernel, grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
     auto launch = std::make_shared<Launch>(Launch{*kernel, grid, block, shared_bytes, {}});
     kernel->pack(arguments, launch->packed.data());
 
@@ -145,11 +150,23 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
                      return Access{touch.data, touch.bytes, touch.write};
                    });
 
-    Lock lock(runtime.mutex);
     const auto stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
     return queue_call(runtime, lock, stream, kernel->name, {accesses.data(), count},
                       [launch] { run(*launch); });
+  });
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    if (find_kernel(function) == nullptr) return cudaErrorInvalidDeviceFunction;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        value > kMaxDynamicShared) {
+      return cudaErrorInvalidValue;
+    }
+    const Lock lock(runtime.mutex);
+    kernels().at(function).max_shared_bytes = static_cast<std::size_t>(value);
+    return cudaSuccess;
   });
 }
 
@@ -193,10 +210,10 @@ LoopRange loop_range(std::size_t n) {
   using Mode = cpu::Loop::Mode;
   if (cpu::is_emulating()) return cpu::emulated_range(n);
   cpu::Loop& loop = cpu::loop;
-  ++loop.loops;
-  if (loop.mode == Mode::piece) return {std::min(n, loop.begin), std::min(n, loop.end)};
-  if (loop.mode == Mode::none) return {0, n};  // in a CPU form: the whole loop
+  if (loop.mode == Mode::whole) return {0, n};  // a CPU form that calls its kernel
+  if (loop.mode == Mode::piece) return {loop.begin, loop.end};
   loop.n = n;
+  ++loop.loops;
   return {0, 0};
 }
 

@@ -106,18 +106,26 @@ std::shared_ptr<Allocation> DeviceMemory::allocate(std::size_t bytes) {
 
 // First fit behind the last allocation, then from the start.
 std::byte* DeviceMemory::reserve(std::size_t bytes) {
-  if (std::byte* found = reserve_between(cursor_, capacity_, bytes)) return found;
-  return reserve_between(0, cursor_, bytes);
+  if (std::byte* found = reserve_behind(cursor_, bytes)) return found;
+  return reserve_behind(0, bytes);
 }
 
-std::byte* DeviceMemory::reserve_between(std::size_t begin, std::size_t end, std::size_t bytes) {
-  for (auto it = gaps_.lower_bound(begin); it != gaps_.end() && it->first < end; ++it) {
+std::byte* DeviceMemory::reserve_behind(std::size_t begin, std::size_t bytes) {
+  auto it = gaps_.upper_bound(begin);
+  if (it != gaps_.begin()) --it;  // the gap that `begin` may lie in
+  for (; it != gaps_.end(); ++it) {
     const auto [offset, size] = *it;
-    if (size < bytes) continue;
-    gaps_.erase(it);
-    if (size > bytes) gaps_[offset + bytes] = size - bytes;
-    cursor_ = offset + bytes;
-    return base_ + offset;
+    const std::size_t start = std::max(offset, begin);
+    const std::size_t end = offset + size;
+    if (end < start + bytes) continue;
+    if (start == offset) {
+      gaps_.erase(it);
+    } else {
+      it->second = start - offset;
+    }
+    if (end > start + bytes) gaps_[start + bytes] = end - start - bytes;
+    cursor_ = start + bytes;
+    return base_ + start;
   }
   return nullptr;
 }

@@ -62,7 +62,7 @@ class DeviceMemory {
 
  private:
   std::byte* reserve(std::size_t bytes);
-  std::byte* reserve_between(std::size_t begin, std::size_t end, std::size_t bytes);
+  std::byte* reserve_behind(std::size_t begin, std::size_t bytes);
   void map();
 
   const std::size_t limit_;

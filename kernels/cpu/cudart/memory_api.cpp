@@ -76,7 +76,7 @@ cudaError_t copy(Runtime& runtime, Lock& lock, const std::shared_ptr<Stream>& st
   std::function<void()> work = [to = copy.to, from = copy.from, bytes = copy.bytes] {
     std::memmove(to, from, bytes);
   };
-  if (from == Place::pageable && stream->capture == nullptr) {
+  if (copy.async && from == Place::pageable && stream->capture == nullptr) {
     // CUDA has read pageable memory when the call returns.
     const auto* bytes = static_cast<const std::byte*>(copy.from);
     work = [to = copy.to, staged = std::vector<std::byte>(bytes, bytes + copy.bytes)] {

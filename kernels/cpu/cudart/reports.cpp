@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/cudart/device.h"
 #include "kernels/cpu/cudart/options.h"
+#include "kernels/cpu/cudart/queue.h"
 #include "kernels/cpu/cudart/runtime.h"
 
 namespace annulus::cpu {
@@ -45,10 +46,19 @@ std::size_t report_count() {
 }
 
 void clear_reports() {
-  Runtime::instance().fail_devices(cudaSuccess);
   const std::lock_guard lock(kept().mutex);
   kept().reports.clear();
   kept().count = 0;
+}
+
+void recover_devices() {
+  Runtime& runtime = Runtime::instance();
+  {
+    Lock lock(runtime.mutex);
+    for (const auto& device : runtime.devices) wait_for_device(runtime, lock, device->index);
+  }
+  runtime.fail_devices(cudaSuccess);
+  cudaGetLastError();
 }
 
 bool checking() { return options().check != Check::off; }

@@ -13,6 +13,10 @@ struct Report {
 
 std::vector<Report> reports();  // the first thousand since the last clear
 std::size_t report_count();
-void clear_reports();  // also clears the devices' sticky errors, so a test can go on
+void clear_reports();
+
+// Waits for all devices and clears their sticky errors, which no CUDA call can, so that a test that
+// made a kernel fail can go on.
+void recover_devices();
 
 }  // namespace annulus::cpu

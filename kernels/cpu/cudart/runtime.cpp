@@ -64,6 +64,7 @@ cudaError_t admit_call() {
   }
   if (CurrentCall::name() != nullptr) return cudaErrorNotPermitted;
   Runtime& runtime = Runtime::instance();
+  if (runtime.scheduler.stopped()) return cudaErrorCudartUnloading;
   if (runtime.devices.empty()) return cudaErrorNoDevice;
   return runtime.current_device().sticky_error;
 }

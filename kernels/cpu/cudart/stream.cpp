@@ -24,7 +24,8 @@ std::shared_ptr<Stream> Scheduler::create(int device, unsigned int flags, int pr
   if (free_slots_.empty()) {
     stream->slot = next_slot_++;
   } else {
-    stream->slot = free_slots_.back();
+    stream->slot = free_slots_.back().slot;
+    stream->clock.start(stream->slot, free_slots_.back().count);
     free_slots_.pop_back();
   }
   streams_.push_back(stream);
@@ -46,7 +47,7 @@ void Scheduler::destroy(Lock& lock, const std::shared_ptr<Stream>& stream) {
   wait(lock, {stream, stream->queued});
   stream->closed = true;
   changed_.notify_all();
-  free_slots_.push_back(stream->slot);
+  free_slots_.push_back({stream->slot, stream->clock.count_of(stream->slot)});
   std::erase(streams_, stream);
 }
 

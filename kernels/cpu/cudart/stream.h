@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -80,8 +81,14 @@ class Scheduler {
   void wait(Lock& lock, const Ticket& ticket);
   void advance(Lock& lock);  // shuffled: runs one operation, so that polling makes progress
   void stop(Lock& lock);     // at exit: lets running operations end and starts no more
+  bool stopped() const { return stopped_; }
 
  private:
+  struct FreeSlot {
+    std::uint32_t slot;
+    std::uint64_t count;  // calls of its former owners
+  };
+
   bool is_runnable(const Stream& stream) const;
   void run_next(Lock& lock, Stream& stream);
   void run_at_once(Lock& lock, Stream& stream, Operation operation, std::uint64_t number);
@@ -94,12 +101,12 @@ class Scheduler {
   std::mutex& mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Stream>> streams_;  // in order of creation
-  std::vector<std::uint32_t> free_slots_;
+  std::vector<FreeSlot> free_slots_;
   std::uint32_t next_slot_ = 1;  // 0 is the host
   std::minstd_rand random_;
   unsigned int running_ = 0;
   unsigned int waiting_ = 0;
-  bool stopped_ = false;
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace annulus::cpu
