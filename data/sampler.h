@@ -10,7 +10,8 @@
 
 namespace annulus {
 
-// A uniformly random permutation of 0 … samples-1 (Fisher-Yates over Philox, Purpose::shuffle).
+// A random permutation of 0 … samples-1: Fisher-Yates over Philox (Purpose::shuffle), samples <
+// 2^32.
 std::vector<std::uint32_t> epoch_order(std::size_t samples, std::uint64_t seed,
                                        std::uint32_t epoch);
 

@@ -7,11 +7,8 @@
 
 namespace annulus {
 
-enum class Activation {
-  none,
-  relu,
-  gelu
-};  // gelu: the exact form, x * Phi(x) (Hendrycks & Gimpel 2016)
+// gelu is the exact form, x * Phi(x) (Hendrycks & Gimpel 2016, arXiv:1606.08415).
+enum class Activation { none, relu, gelu };
 
 // y[i] = f(x[i]); any shape. y may be x.
 void activation_forward(cudaStream_t stream, Activation f, Span<const float> x, Span<float> y);

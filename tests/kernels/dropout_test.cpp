@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda.h"
+#include "kernels/simt.h"
 
 namespace annulus {
 namespace {
@@ -105,6 +106,14 @@ TEST(Dropout, RateZeroCopies) {
   std::vector<float> x;
   for (int i = 0; i < 103; ++i) x.push_back(0.1f * static_cast<float>(i) - 3);
   EXPECT_EQ(dropped({.rate = 0}, x), x);
+}
+
+TEST(Dropout, TheEmulatedKernelHasTheSameMask) {
+  const Call call{.step = 2, .rate = 0.2f, .images = 7};
+  simt::use_cpu_forms(false);
+  const std::vector<float> emulated = dropped(call, ones(7 * 333));
+  simt::use_cpu_forms(true);
+  EXPECT_EQ(emulated, dropped(call, ones(7 * 333)));
 }
 
 TEST(Dropout, WorksInPlace) {

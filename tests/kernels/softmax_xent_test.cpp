@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda.h"
+#include "kernels/simt.h"
 
 namespace annulus {
 namespace {
@@ -94,6 +95,19 @@ TEST(SoftmaxXent, TheGradientMayReplaceTheLogitsOrBeLeftOut) {
   EXPECT_EQ(in_place.loss, separate.loss);
   EXPECT_EQ(none.loss, separate.loss);
   EXPECT_EQ(none.hits, separate.hits);
+}
+
+// Two classes have one order of adding, so a difference could only come from the sum over rows.
+TEST(SoftmaxXent, TheEmulatedKernelSumsRowsInTheSameOrder) {
+  std::vector<float> logits;
+  for (int i = 0; i < 2 * 700; ++i) logits.push_back(3 * std::sin(static_cast<float>(i)));
+  const std::vector<std::int32_t> labels(700, 1);
+  simt::use_cpu_forms(false);
+  const Outcome emulated = evaluate(2, logits, labels, 0.1f);
+  simt::use_cpu_forms(true);
+  const Outcome o = evaluate(2, logits, labels, 0.1f);
+  EXPECT_EQ(emulated.loss, o.loss);
+  EXPECT_EQ(emulated.hits, o.hits);
 }
 
 TEST(SoftmaxXent, NoRowsGiveZero) {

@@ -10,6 +10,7 @@
 
 #include "kernels/cuda.h"
 #include "kernels/philox.h"
+#include "kernels/simt.h"
 
 namespace annulus {
 namespace {
@@ -83,6 +84,16 @@ TEST(SumRanks, OrderIsThatOfTheAllReduce) {
           << ranks << " ranks, " << count << " elements";
     }
   }
+}
+
+TEST(SumRanks, TheEmulatedKernelHasTheSameOrder) {
+  const Buffers buffers = random_buffers(5, 9001);
+  simt::use_cpu_forms(false);
+  const std::vector<float> in_rank_order = sum_on_device(SumOrder::rank, buffers);
+  const std::vector<float> in_ring_order = sum_on_device(SumOrder::ring, buffers);
+  simt::use_cpu_forms(true);
+  EXPECT_EQ(in_rank_order, sum_in_rank_order(buffers));
+  EXPECT_EQ(in_ring_order, ring_reduce_scatter(buffers));
 }
 
 TEST(SumRanks, TheTwoOrdersRoundDifferently) {

@@ -116,8 +116,6 @@ ConvProblem conv_problem_of(const Descriptor& operation) {
   require(w.dimensions[1] > 0 && problem.channels % w.dimensions[1] == 0, CUDNN_STATUS_BAD_PARAM,
           fmt::format("{}: x has {} channels, w has {}", operation.name(), problem.channels,
                       w.dimensions[1]));
-  require(problem.channels == w.dimensions[1], CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-          fmt::format("{}: grouped convolution", operation.name()));
   return problem;
 }
 
@@ -267,6 +265,8 @@ ConvTask conv_task_of(const Descriptor& graph) {
   const Tensor x = tensor_of(convolution.child(names.x)), w = tensor_of(convolution.child(names.w)),
                y = tensor_of(convolution.child(names.y));
   for (const Tensor* tensor : {&x, &w, &y}) require_supported(*tensor);
+  require(x.dimensions[1] == w.dimensions[1], CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+          fmt::format("{}: grouped convolution", convolution.name()));
 
   ConvTask task{conv_problem_of(convolution), x, w, std::nullopt, y};
   if (names.pass == ConvPass::data_gradient) task.a = y, task.b = w, task.out = x;

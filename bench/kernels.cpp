@@ -1,0 +1,159 @@
+// bench_kernels: times every registry case marked `timed` and says what share of the machine's
+// peaks it reaches. Columns: median milliseconds of one launch, noise, GFLOP/s and GB/s with their
+// shares of the fused multiply-add rate and memory bandwidth measured in the same run.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "kernels/cuda.h"
+#include "kernels/registry/registry.h"
+
+namespace annulus::bench {
+namespace {
+
+struct Options {
+  std::string filter;
+  unsigned int threads = usable_cores();
+  bool json = false;
+  StopRule stop;
+};
+
+struct Result {
+  std::string kernel, shape;
+  Timing timing;  // of one launch
+  double gflops, gbytes;
+};
+
+// Short kernels are launched several times between two events, so that a sample is long against the
+// clock's grain.
+Timing time_case(const registry::Case& c, const StopRule& rule) {
+  constexpr double kSampleSeconds = 200e-6;
+  const registry::DeviceArrays device(c);
+  const Stream stream;
+  const Event start(true), end(true);
+  const auto seconds_of_launches = [&](int launches) {
+    start.record(stream);
+    for (int i = 0; i < launches; ++i) c.launch(stream.get(), device);
+    end.record(stream);
+    end.synchronize();
+    return end.milliseconds_since(start) * 1e-3;
+  };
+  seconds_of_launches(1);  // the first touches memory and builds what is built once
+  const double once = std::max(seconds_of_launches(1), 1e-9);
+  const int launches = std::max(1, static_cast<int>(std::ceil(kSampleSeconds / once)));
+  return measure(rule, [&] { return seconds_of_launches(launches) / launches; });
+}
+
+Result bench_case(const std::string& kernel, const registry::Case& c, const StopRule& rule) {
+  const Timing timing = time_case(c, rule);
+  return {kernel, c.shape, timing, c.flops / timing.median * 1e-9,
+          c.bytes() / timing.median * 1e-9};
+}
+
+constexpr const char* kHeader = "{:<31} {:<42} {:>9} {:>7} {:>8} {:>8} {:>6} {:>7} {:>6}\n";
+constexpr const char* kRow =
+    "{:<31} {:<42} {:>9.4f} {:>6.1f}% {:>8} {:>8.2f} {:>5.1f}% {:>7.2f} {:>5.1f}%\n";
+
+void print_header(const Machine& machine) {
+  fmt::print("{} thread{}, peaks measured now: {:.1f} GFLOP/s fp32, {:.1f} GB/s memory\n\n",
+             machine.threads, machine.threads == 1 ? "" : "s", machine.gflops, machine.gbytes);
+  fmt::print(kHeader, "kernel", "shape", "ms", "noise", "samples", "GFLOP/s", "peak", "GB/s",
+             "peak");
+}
+
+void print_row(const Result& r, const Machine& machine) {
+  fmt::print(kRow, r.kernel, r.shape, r.timing.median * 1e3, r.timing.noise * 100, r.timing.samples,
+             r.gflops, r.gflops / machine.gflops * 100, r.gbytes, r.gbytes / machine.gbytes * 100);
+  std::fflush(stdout);
+}
+
+nlohmann::json to_json(const std::vector<Result>& results, const Machine& machine) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Result& r : results)
+    rows.push_back({{"kernel", r.kernel},
+                    {"shape", r.shape},
+                    {"ms", r.timing.median * 1e3},
+                    {"noise", r.timing.noise},
+                    {"samples", r.timing.samples},
+                    {"gflops", r.gflops},
+                    {"gbytes_per_sec", r.gbytes},
+                    {"share_of_flops", r.gflops / machine.gflops},
+                    {"share_of_bandwidth", r.gbytes / machine.gbytes}});
+  return {{"machine",
+           {{"threads", machine.threads},
+            {"gflops", machine.gflops},
+            {"gbytes_per_sec", machine.gbytes}}},
+          {"kernels", rows}};
+}
+
+// On a terminal, what is being timed; erased by the next line.
+void show_progress(const std::string& what) {
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
+}
+
+int run(const Options& options) {
+  setenv("ANNULUS_CPU_THREADS", std::to_string(options.threads).c_str(), 1);
+  show_progress("measuring the machine");
+  const Machine machine = measure_machine(options.threads);
+  show_progress("");
+  if (!options.json) print_header(machine);
+
+  std::vector<Result> results;
+  for (const registry::Entry& entry : registry::entries()) {
+    for (const registry::MakeCase& make : entry.timed) {
+      if (entry.name.find(options.filter) == std::string::npos) continue;
+      show_progress(entry.name);
+      results.push_back(bench_case(entry.name, make(), options.stop));
+      show_progress("");
+      if (!options.json) print_row(results.back(), machine);
+    }
+  }
+  if (options.json) fmt::print("{}\n", to_json(results, machine).dump(2));
+  if (!results.empty()) return 0;
+  fmt::print(stderr,
+             "bench_kernels: no kernel's name contains '{}'; without --filter all are timed\n",
+             options.filter);
+  return 2;
+}
+
+}  // namespace
+}  // namespace annulus::bench
+
+int main(int argc, char** argv) {
+  annulus::bench::Options options;
+  CLI::App app(
+      "Times the kernels of the registry on shapes of the real models.\n"
+      "GFLOP/s count what the formula needs; GB/s each input read once and each output written "
+      "once.\n"
+      "The data stays warm, so what fits the caches can exceed the memory's peak.\n"
+      "Compare medians of runs on a quiet machine: the noise column is half the distance between\n"
+      "quartiles.");
+  app.add_option("--filter", options.filter, "time kernels whose name contains this")
+      ->option_text("TEXT");
+  app.add_option("--threads", options.threads, "threads of the CPU device and of the peaks")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "one JSON object on stdout instead of the table");
+  app.add_option("--min-time", options.stop.min_seconds, "seconds each case is timed at least")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-time", options.stop.max_seconds, "seconds each case is timed at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return annulus::bench::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_kernels: {}\n", error.what());
+    return 1;
+  }
+}
