@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 namespace annulus::cudnn_graph {
@@ -14,8 +15,7 @@ constexpr std::int64_t kAlignment = 16;  // bytes
 // Enough for any list that heuristics return in the first place; later entries are slower or equal.
 constexpr std::int64_t kMostProposals = 16;
 
-// The engine configurations that one heuristic mode proposes for a graph, best first; none if it
-// knows none.
+// The engine configurations that one heuristic mode proposes for a graph, best first.
 std::vector<Descriptor> proposals(const Descriptor& graph, cudnnBackendHeurMode_t mode) {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
@@ -33,6 +33,39 @@ std::vector<Descriptor> proposals(const Descriptor& graph, cudnnBackendHeurMode_
                                        handles.data()));
   configs.erase(configs.begin() + std::min(found, kMostProposals), configs.end());
   return configs;
+}
+
+// What `make` returns, or nothing and cuDNN's words in `refusal`: heuristics may know no engine, or
+// propose engines that cannot be built.
+template <class Make>
+auto attempt(Make&& make, std::string& refusal) -> std::optional<decltype(make())> {
+  try {
+    return make();
+  } catch (const DeviceError& error) {
+    refusal = error.what();
+    return std::nullopt;
+  }
+}
+
+Descriptor plan_of(cudnnHandle_t handle, const Descriptor& config) {
+  Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  return plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle)
+      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
+      .finalize();
+}
+
+Descriptor pointwise_operation(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
+                               const Descriptor& y) {
+  Descriptor pointwise(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  pointwise.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode)
+      .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT)
+      .finalize();
+  Descriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise)
+      .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x)
+      .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  if (b) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+  return operation.finalize();
 }
 
 }  // namespace
@@ -152,24 +185,6 @@ Descriptor convolution_weight_gradient(const Descriptor& convolution, const Desc
       .finalize();
 }
 
-namespace {
-
-Descriptor pointwise_operation(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
-                               const Descriptor& y) {
-  Descriptor pointwise(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-  pointwise.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode)
-      .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT)
-      .finalize();
-  Descriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise)
-      .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x)
-      .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-  if (b) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
-  return operation.finalize();
-}
-
-}  // namespace
-
 Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor& y) {
   return pointwise_operation(mode, x, nullptr, y);
 }
@@ -184,20 +199,13 @@ Descriptor plan(cudnnHandle_t handle, const std::vector<Descriptor>& operations)
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle)
       .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations)
       .finalize();
-  std::string last_refusal = "heuristics propose no engine";
+  std::string refusal = "heuristics propose no engine";
   for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const Descriptor& config : proposals(graph, mode)) {
-      try {
-        Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-        return plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle)
-            .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
-            .finalize();
-      } catch (const DeviceError& refusal) {
-        last_refusal = refusal.what();  // cuDNN may propose engines that it then cannot build
-      }
-    }
+    const auto configs = attempt([&] { return proposals(graph, mode); }, refusal);
+    for (const Descriptor& config : configs.value_or(std::vector<Descriptor>{}))
+      if (auto plan = attempt([&] { return plan_of(handle, config); }, refusal)) return *plan;
   }
-  throw DeviceError(fmt::format("cuDNN has no engine for this graph: {}", last_refusal));
+  throw DeviceError(fmt::format("cuDNN has no engine for this graph: {}", refusal));
 }
 
 std::int64_t workspace_bytes(const Descriptor& plan) {

@@ -12,23 +12,24 @@ constexpr std::int64_t kUsualPieces = 16;
 constexpr std::int64_t kPieceBytes = 1 << 20;
 // Below this a oneDNN call (about 5 us) costs more than the work it does.
 constexpr double kLeastFlops = 1e6;
-// Summing the partial weight gradients reads each of their elements once per piece; a piece of this
-// many multiply-adds per element keeps that under 5 % of its work.
-constexpr std::int64_t kLeastWorkPerWeight = 512;
+// Each piece of a weight gradient makes a partial sum that is read once more: fewer pieces, and at
+// least this many multiply-adds for each weight of a piece, keep that under 3 % of the work.
+constexpr std::int64_t kPiecesOfSums = 8;
+constexpr std::int64_t kLeastWorkPerWeight = 1024;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t images_per_piece(const ConvProblem& problem) {
-  std::int64_t least = std::int64_t(kLeastFlops / problem.flops_per_image()) + 1;
-  std::int64_t usual = divide_up(problem.images, kUsualPieces);
+  const std::int64_t least = std::int64_t(kLeastFlops / problem.flops_per_image()) + 1;
   if (problem.pass == ConvPass::weight_gradient) {
-    least = std::max(least, divide_up(kLeastWorkPerWeight, problem.out[0] * problem.out[1]));
-  } else {
-    const std::int64_t bytes_per_image =
-        (problem.x_per_image() + problem.y_per_image()) * std::int64_t(sizeof(float));
-    usual = std::min(usual, std::max<std::int64_t>(1, kPieceBytes / bytes_per_image));
+    const std::int64_t worth_a_sum =
+        divide_up(kLeastWorkPerWeight, problem.out[0] * problem.out[1]);
+    return std::max({least, worth_a_sum, divide_up(problem.images, kPiecesOfSums)});
   }
-  return std::max(least, usual);
+  const std::int64_t bytes_per_image =
+      (problem.x_per_image() + problem.y_per_image()) * std::int64_t(sizeof(float));
+  const std::int64_t in_cache = std::max<std::int64_t>(1, kPieceBytes / bytes_per_image);
+  return std::max(least, std::min(in_cache, divide_up(problem.images, kUsualPieces)));
 }
 
 }  // namespace

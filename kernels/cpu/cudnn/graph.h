@@ -4,26 +4,13 @@
 
 #include <cudnn.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "kernels/cpu/cudnn/conv_problem.h"
 #include "kernels/cpu/cudnn/descriptor.h"
+#include "kernels/cpu/cudnn/tensor.h"
 
 namespace annulus::cpu {
-
-struct Tensor {
-  std::int64_t uid = 0;
-  cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  std::vector<std::int64_t> dimensions, strides;  // N, C, H, W whatever the layout
-  std::int64_t alignment = 1;
-  bool is_virtual = false;
-
-  std::size_t elements() const;
-  std::size_t bytes() const;
-};
 
 // A convolution with what follows it, and the tensors that a variant pack must bring.
 struct ConvTask {
@@ -33,8 +20,7 @@ struct ConvTask {
   Tensor out;
 };
 
-// Checks when the descriptor is finalized; all throw BAD_PARAM.
-void check_tensor(const Descriptor& tensor);
+// Checks when the descriptor is finalized; both throw BAD_PARAM.
 void check_convolution_operation(const Descriptor& operation);
 void check_operation_graph(const Descriptor& graph);
 
