@@ -1,0 +1,70 @@
+// Queues all batches, then reads all results at once and adds them up in double.
+#include "engine/evaluate.h"
+
+#include <algorithm>
+
+#include "kernels/softmax_xent.h"
+
+namespace annulus {
+
+Evaluator::Evaluator(const Model& model, const Device& device, const ResidentData& data, int batch)
+    : model_(model),
+      device_(device),
+      data_(data),
+      batch_(static_cast<int>(std::min<std::size_t>(batch, data.size()))),
+      labels_(batch_),
+      loss_workspace_(softmax_xent_workspace(batch_)) {
+  full_ = std::make_unique<Plan>(model, device, batch_, PlanKind::inference);
+  const int remainder = static_cast<int>(data.size() % batch_);
+  if (remainder) last_ = std::make_unique<Plan>(model, device, remainder, PlanKind::inference);
+
+  std::size_t floats = full_->activation_floats(), bytes = full_->workspace_bytes();
+  if (last_) {
+    floats = std::max(floats, last_->activation_floats());
+    bytes = std::max(bytes, last_->workspace_bytes());
+  }
+  activations_ = Buffer<float>(floats);
+  workspace_ = Buffer<std::byte>(bytes);
+  full_->bind(activations_.span(), workspace_.span());
+  if (last_) last_->bind(activations_.span(), workspace_.span());
+
+  const std::size_t batches = (data.size() + batch_ - 1) / batch_;
+  std::vector<StepState> states(batches, StepState{});
+  for (std::size_t b = 0; b < batches; ++b)
+    states[b].first_sample = static_cast<std::uint32_t>(b * batch_);
+  states_ = Buffer<StepState>(states);
+  results_ = Buffer<float>(2 * batches);
+}
+
+void Evaluator::run_batch(const Weights& weights, const Plan& plan, std::size_t batch) const {
+  const Span<std::int32_t> labels = labels_.span().subspan(0, plan.images());
+  const Pass pass{.device = device_,
+                  .parameters = weights.parameters.span(),
+                  .gradients = {},
+                  .statistics = {},
+                  .running = weights.running.cspan(),
+                  .state = states_.cspan().subspan(batch, 1)};
+  data_.load(pass.stream(), pass.state, 0, data_.normalisation(), plan.input(), labels);
+  plan.inference(pass);
+  softmax_xent(pass.stream(), model_.classes(), plan.logits(), labels, 0, 0, {},
+               results_.span().subspan(2 * batch, 2), loss_workspace_.span());
+}
+
+Evaluation Evaluator::run(const Weights& weights) const {
+  const std::size_t batches = states_.size();
+  for (std::size_t b = 0; b < batches; ++b)
+    run_batch(weights, b + 1 == batches && last_ ? *last_ : *full_, b);
+  device_.compute.synchronize();
+
+  const std::vector<float> results = results_.download();
+  Evaluation evaluation{.samples = data_.size()};
+  for (std::size_t b = 0; b < batches; ++b) {
+    evaluation.loss += results[2 * b];
+    evaluation.accuracy += results[2 * b + 1];
+  }
+  evaluation.loss /= double(evaluation.samples);
+  evaluation.accuracy /= double(evaluation.samples);
+  return evaluation;
+}
+
+}  // namespace annulus

@@ -1,0 +1,41 @@
+// Exact evaluation: every test image once, nothing padded, nothing counted twice; the mean over images, not over batches.
+// Plans are made in the constructor. Called by the trainer after each epoch and by `annulus eval`.
+#pragma once
+
+#include <memory>
+
+#include "engine/plan.h"
+#include "engine/resident_data.h"
+#include "engine/weights.h"
+
+namespace annulus {
+
+struct Evaluation {
+  std::size_t samples = 0;
+  double loss = 0;      // mean cross-entropy, without label smoothing
+  double accuracy = 0;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Model& model, const Device& device, const ResidentData& data, int batch);
+
+  Evaluation run(const Weights& weights) const;  // waits for the result
+
+ private:
+  void run_batch(const Weights& weights, const Plan& plan, std::size_t batch) const;
+
+  const Model& model_;
+  const Device& device_;
+  const ResidentData& data_;
+  int batch_;
+  std::unique_ptr<Plan> full_, last_;  // last_: the remainder, null where the batch divides the set
+  Buffer<float> activations_;
+  Buffer<std::byte> workspace_;
+  Buffer<std::int32_t> labels_;
+  Buffer<float> loss_workspace_;
+  Buffer<StepState> states_;  // one a batch: where it begins
+  Buffer<float> results_;     // [batches, 2]: loss sum, hits
+};
+
+}  // namespace annulus

@@ -1,0 +1,35 @@
+// BatchNorm, with the activation and the 2x2 max-pool that follow it fused in where the model has them.
+// Batch statistics are this rank's own; weighted by its share of the global batch they ride along with the gradients, so that
+// the running statistics come out the same on every rank (docs/numerics.md).
+#pragma once
+
+#include "engine/layer.h"
+#include "kernels/batchnorm.h"
+
+namespace annulus {
+
+class BatchNorm final : public Layer {
+ public:
+  BatchNorm(std::string name, ImageShape in, Activation activation, bool pool, float epsilon);
+
+  std::vector<Parameter*> parameters() override { return {&gamma_, &beta_}; }
+  std::size_t statistics() const override { return 2 * std::size_t(in().channels); }
+  bool always_writes_dx() const override { return true; }
+  void set_statistics(Slice slice) override { statistics_ = slice; }
+  std::size_t kept_floats(int) const override { return 2 * std::size_t(in().channels); }
+  std::size_t workspace_bytes(const LayerPlan*, int images) const override;
+  void forward(const Pass& pass, const Bound& b) const override;
+  void inference(const Pass& pass, const Bound& b) const override;
+  void backward(const Pass& pass, const Bound& b) const override;
+
+ private:
+  BatchNormShape shape(int images) const;
+
+  Activation activation_;
+  bool pool_;
+  float epsilon_;
+  Parameter gamma_, beta_;
+  Slice statistics_;  // {means, variances} of this layer in Pass::statistics and Pass::running
+};
+
+}  // namespace annulus

@@ -1,0 +1,35 @@
+// What a run says about itself, one line an epoch: on stdout for people and log filters, in metrics.jsonl for programs.
+// Numbers are plain decimals in the C locale, so that every filter reads the same value. Called by the trainer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "engine/evaluate.h"
+
+namespace annulus {
+
+struct EpochMetrics {
+  std::chrono::system_clock::time_point time;
+  std::uint32_t epoch = 0;  // from 1
+  std::size_t updates = 0;  // so far
+  std::size_t samples = 0;  // trained on in this epoch
+  double loss = 0, accuracy = 0;
+  Evaluation validation;
+  double learning_rate = 0;  // of the last update
+  double train_seconds = 0, evaluation_seconds = 0;
+
+  double images_per_second() const { return train_seconds > 0 ? samples / train_seconds : 0; }
+};
+
+// "2026-01-02T03:04:05.678Z", UTC.
+std::string timestamp(std::chrono::system_clock::time_point time);
+
+// "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=… images_per_sec=401.2"
+std::string epoch_line(const EpochMetrics& metrics);
+
+// One JSON object, no newline; a number that is not finite is null.
+std::string epoch_json(const EpochMetrics& metrics);
+
+}  // namespace annulus

@@ -1,0 +1,67 @@
+// Makes the layers' plans, walks the memory once, and then only calls layers in order.
+#include "engine/plan.h"
+
+#include <algorithm>
+
+#include "engine/memory_walk.h"
+#include "kernels/activation.h"
+
+namespace annulus {
+
+Plan::Plan(const Model& model, const Device& device, int images, PlanKind kind) : images_(images) {
+  const bool training = kind == PlanKind::training;
+  for (const Node& node : model.nodes()) {
+    Call& call = calls_.emplace_back();
+    call.layer = node.layer.get();
+    call.layer_plan = node.layer->plan(device, images, training, training && node.input != 0);
+    workspace_bytes_ = std::max(workspace_bytes_,
+                                node.layer->workspace_bytes(call.layer_plan.get(), images));
+  }
+  MemoryWalk walk(model, images, kind, calls_);
+  walk.forward();
+  if (training) walk.backward();
+  input_slice_ = walk.input();
+  logits_slice_ = walk.logits();
+  activation_floats_ = walk.peak();
+}
+
+void Plan::bind(Span<float> activations, Span<std::byte> workspace) {
+  const auto at = [&](const Slice& slice) {
+    return slice.size ? activations.subspan(slice.offset, slice.size) : Span<float>{};
+  };
+  activations_ = activations;
+  input_ = at(input_slice_);
+  logits_ = at(logits_slice_);
+  for (Call& call : calls_)
+    call.bound = {.images = images_,
+                  .plan = call.layer_plan.get(),
+                  .x = at(call.x),
+                  .other = at(call.other),
+                  .y = at(call.y),
+                  .dy = at(call.dy),
+                  .dx = at(call.dx),
+                  .kept = at(call.kept),
+                  .workspace = workspace};
+}
+
+void Plan::forward(const Pass& pass) const {
+  for (const Call& call : calls_) call.layer->forward(pass, call.bound);
+}
+
+void Plan::inference(const Pass& pass) const {
+  for (const Call& call : calls_) call.layer->inference(pass, call.bound);
+}
+
+void Plan::backward(const Pass& pass) const {
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) backward_call(pass, *call);
+}
+
+void Plan::backward_call(const Pass& pass, const Call& call) const {
+  call.layer->backward(pass, call.bound);
+  for (const Sum& sum : call.sums)
+    add(pass.stream(), activations_.subspan(sum.a.offset, sum.a.size),
+        activations_.subspan(sum.b.offset, sum.b.size),
+        activations_.subspan(sum.out.offset, sum.out.size));
+}
+
+}  // namespace annulus

@@ -1,0 +1,58 @@
+// A plan: everything a model needs to run on one batch size, made before the first step: cuDNN plans, and a place in the
+// activation arena for every tensor, found by walking the step once. Invariant: running a plan allocates nothing.
+// Plans of several batch sizes share one arena; only one of them runs at a time. Called by engine/step and engine/evaluate.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/model/model.h"
+
+namespace annulus {
+
+enum class PlanKind { training, inference };
+
+class Plan {
+ public:
+  Plan(const Model& model, const Device& device, int images, PlanKind kind);
+
+  int images() const { return images_; }
+  std::size_t activation_floats() const { return activation_floats_; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  // Gives the plan its memory; at least as much as the two functions above say.
+  void bind(Span<float> activations, Span<std::byte> workspace);
+
+  Span<float> input() const { return input_; }      // [N,H,W,C], written by the caller before forward
+  Span<float> logits() const { return logits_; }    // [N,classes]; the loss overwrites them with their gradient
+
+  void forward(const Pass& pass) const;
+  void inference(const Pass& pass) const;
+  void backward(const Pass& pass) const;
+
+  // Where a tensor has several readers, their gradients are added: out = a + b.
+  struct Sum {
+    Slice a, b, out;
+  };
+
+  // One layer's share of the step; benches run calls one by one.
+  struct Call {
+    const Layer* layer = nullptr;
+    std::unique_ptr<LayerPlan> layer_plan;
+    Slice x, other, y, dy, dx, kept;
+    std::vector<Sum> sums;  // after the layer's backward
+    Bound bound;
+  };
+  const std::vector<Call>& calls() const { return calls_; }
+  void backward_call(const Pass& pass, const Call& call) const;
+
+ private:
+  int images_;
+  std::vector<Call> calls_;  // one a node, in forward order
+  Span<float> activations_;
+  Slice input_slice_, logits_slice_;
+  Span<float> input_, logits_;
+  std::size_t activation_floats_ = 0, workspace_bytes_ = 0;
+};
+
+}  // namespace annulus
