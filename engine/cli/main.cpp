@@ -1,0 +1,76 @@
+// The annulus program: parses, runs a subcommand, turns errors into one line and a documented exit code. The only place that
+// chooses an exit code.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "engine/build_info.h"
+#include "engine/cli/commands.h"
+#include "kernels/check.h"
+
+namespace {
+
+using annulus::ExitCode;
+
+int fail(ExitCode code, const std::string& message) {
+  fmt::print(stderr, "annulus: {}\n", message);
+  return static_cast<int>(code);
+}
+
+// $EPOCHS, which launchers set, stands in where $ANNULUS_EPOCHS is not set; a flag beats both.
+void honour_epochs_variable() {
+  if (const char* epochs = std::getenv("EPOCHS")) setenv("ANNULUS_EPOCHS", epochs, 0);
+}
+
+std::string version_line() {
+  const annulus::BuildInfo& info = annulus::build_info();
+  return fmt::format("annulus {} ({}{}, {})", info.version, info.commit.substr(0, 12),
+                     info.dirty ? ", modified" : "", info.compiler);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Annulus trains convolutional networks data-parallel, on GPUs or without one.", "annulus");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_line());
+  app.footer("Every option --name has a twin $ANNULUS_NAME; the flag wins.");
+
+  annulus::TrainCommand train;
+  CLI::App* train_app = app.add_subcommand("train", "Train a model; one line an epoch on stdout");
+  annulus::add_train_options(*train_app, train);
+  annulus::EvalCommand eval;
+  CLI::App* eval_app = app.add_subcommand("eval", "Evaluate saved weights on the test images");
+  annulus::add_eval_options(*eval_app, eval);
+
+  honour_epochs_variable();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(ExitCode::usage, fmt::format("{} (annulus {}--help lists the options)", error.what(),
+                                             train_app->parsed() ? "train "
+                                             : eval_app->parsed() ? "eval "
+                                                                  : ""));
+  }
+  if (train_app->parsed())
+    annulus::run_train(train, std::vector<std::string>(argv, argv + argc));
+  else
+    annulus::run_eval(eval);
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const annulus::UserError& error) {
+    return fail(error.code(), error.what());
+  } catch (const annulus::DeviceError& error) {
+    return fail(ExitCode::device_fault, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::device, "out of memory; try a smaller --batch-size");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::internal, fmt::format("internal error: {}", error.what()));
+  }
+}

@@ -1,0 +1,132 @@
+// See options.h. Help texts give the unit and, where CLI11 does not know it, the default.
+#include "engine/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "engine/model/models.h"
+
+namespace annulus {
+namespace {
+
+// "--batch-size" -> "ANNULUS_BATCH_SIZE".
+std::string environment_twin(const std::string& flag) {
+  std::string name = "ANNULUS_";
+  for (char c : flag.substr(2))
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+template <class T>
+CLI::Option* add(CLI::App& app, const char* group, const std::string& flag, T& value,
+                 const std::string& help) {
+  return app.add_option(flag, value, help)->envname(environment_twin(flag))->group(group);
+}
+
+std::string model_names() {
+  std::string names;
+  for (const ModelEntry& entry : models()) names += (names.empty() ? "" : ", ") + entry.name;
+  return names;
+}
+
+void add_data_option(CLI::App& app, std::string& data) {
+  // No envname: an empty --data is resolved by load_datasets, which then knows who chose.
+  app.add_option("--data", data,
+                 "folder with the CIFAR-10 binary files, or 'synthetic' (default: $ANNULUS_DATA, "
+                 "else synthetic)")
+      ->group("Data");
+}
+
+void add_device_options(CLI::App& app, std::string& device, int& threads) {
+  add(app, "Device", "--device", device, "auto, cpu or cuda; this build has: cpu")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  add(app, "Device", "--threads", threads, "CPU threads; the result does not depend on it (0: all)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+void add_recipe_options(CLI::App& app, TrainCommand& c) {
+  const char* group = "Recipe (default: the model's own)";
+  add(app, group, "--epochs", c.epochs, "passes over the training images; $EPOCHS is honoured too")
+      ->check(CLI::Range(1, 1000000));
+  add(app, group, "--optimizer", c.optimizer, "sgd (Nesterov), adam or adamw");
+  add(app, group, "--lr", c.options.learning_rate,
+      "peak learning rate (default: the model's rate x global batch / 1024; adam 0.001)")
+      ->check(CLI::PositiveNumber);
+  add(app, group, "--schedule", c.schedule, "constant, warm-up, one-cycle or cosine");
+  add(app, group, "--warmup", c.warmup, "share of all updates that the rate rises, 0 to 0.99")
+      ->check(CLI::Range(0.0, 0.99));
+  add(app, group, "--momentum", c.momentum, "of SGD")->check(CLI::Range(0.0, 0.9999));
+  add(app, group, "--weight-decay", c.weight_decay, "on weights, not on biases or BatchNorm")
+      ->check(CLI::NonNegativeNumber);
+  add(app, group, "--label-smoothing", c.label_smoothing, "0 to 0.99")->check(CLI::Range(0.0, 0.99));
+  add(app, group, "--dropout-scale", c.dropout_scale, "factor on the model's dropout rates, 0 to 1.9")
+      ->check(CLI::Range(0.0, 1.9));
+  add(app, group, "--flip", c.flip, "mirror each image in every other epoch (true or false)");
+  add(app, group, "--translate", c.translate, "random shift, pixels each way")
+      ->check(CLI::Range(0, 16));
+  add(app, group, "--cutout", c.cutout, "side of a blanked square, pixels (0: none)")
+      ->check(CLI::Range(0, 32));
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& app, TrainCommand& c) {
+  add(app, "Model", "--model", c.options.model, model_names())->capture_default_str();
+  add_data_option(app, c.data);
+  add(app, "Data", "--seed", c.options.seed, "of initial weights, order, augmentation and dropout")
+      ->capture_default_str();
+  add(app, "Data", "--drop-last", c.options.drop_last,
+      "leave out the short last batch of an epoch (true or false)")
+      ->capture_default_str();
+  add(app, "Batch", "--batch-size", c.options.batch_size, "images per rank and update")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add(app, "Batch", "--virtual-ranks", c.options.virtual_ranks,
+      "do the work of this many ranks on one device; global batch = batch size x ranks")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  add(app, "Batch", "--sum-order", c.options.sum_order,
+      "in which order ranks' gradients are added: rank (shared memory) or ring (TCP)")
+      ->capture_default_str();
+  add(app, "Batch", "--max-steps", c.options.max_steps, "stop after this many updates (0: no limit)")
+      ->capture_default_str();
+  add_recipe_options(app, c);
+  add(app, "Output", "--out", c.out,
+      "run folder: config.json, metrics.jsonl, model.safetensors (default: runs/TIME-MODEL)");
+  add_device_options(app, c.device, c.threads);
+}
+
+void add_eval_options(CLI::App& app, EvalCommand& c) {
+  add(app, "Model", "--weights", c.weights, "a run folder or its model.safetensors")->required();
+  add(app, "Model", "--model", c.model, fmt::format("{} (default: what the file says)", model_names()));
+  add_data_option(app, c.data);
+  add(app, "Batch", "--batch-size", c.batch_size, "images at a time; the result hardly depends on it")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add_device_options(app, c.device, c.threads);
+}
+
+void TrainCommand::resolve() {
+  Recipe& recipe = options.recipe;
+  recipe = find_model(options.model).recipe;
+  const auto choose = [](const auto& choice, auto& target) {
+    if (choice) target = *choice;
+  };
+  choose(epochs, recipe.epochs);
+  choose(optimizer, recipe.optimizer);
+  choose(schedule, recipe.schedule);
+  choose(warmup, recipe.warmup);
+  choose(momentum, recipe.momentum);
+  choose(weight_decay, recipe.weight_decay);
+  choose(label_smoothing, recipe.label_smoothing);
+  choose(dropout_scale, recipe.dropout_scale);
+  choose(flip, recipe.flip);
+  choose(translate, recipe.translate);
+  choose(cutout, recipe.cutout);
+}
+
+}  // namespace annulus

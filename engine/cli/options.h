@@ -1,0 +1,40 @@
+// The command line: every long option with its unit and default, each with an ANNULUS_* twin in the environment (--batch-size
+// and ANNULUS_BATCH_SIZE). A flag beats its twin; the twin beats the model's recipe. Called by main alone.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "engine/trainer.h"
+
+namespace annulus {
+
+struct TrainCommand {
+  TrainOptions options;
+  std::string data;    // folder or "synthetic"; empty: $ANNULUS_DATA, else synthetic
+  std::string out;     // empty: runs/<time>-<model>
+  std::string device = "auto";
+  int threads = 0;     // 0: the cores this process may use
+
+  // What the command line leaves to the model's recipe.
+  std::optional<int> epochs, translate, cutout;
+  std::optional<double> warmup, momentum, weight_decay, label_smoothing, dropout_scale;
+  std::optional<std::string> optimizer, schedule;
+  std::optional<bool> flip;
+
+  void resolve();  // fills options.recipe from the model's recipe and the choices above
+};
+
+struct EvalCommand {
+  std::string weights;  // model.safetensors or a run folder
+  std::string model;    // empty: what the file says
+  std::string data, device = "auto";
+  int threads = 0;
+  int batch_size = 500;
+};
+
+void add_train_options(CLI::App& app, TrainCommand& command);
+void add_eval_options(CLI::App& app, EvalCommand& command);
+
+}  // namespace annulus
