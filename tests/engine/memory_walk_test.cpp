@@ -62,10 +62,11 @@ void expect_calls_sound(const Model& model, PlanKind kind) {
   // A tensor kept for the backward pass is not written by any later forward call.
   for (std::size_t i = 0; i < calls.size(); ++i)
     for (std::size_t later = i + 1; later < calls.size(); ++later)
-      if (model.nodes()[i].layer->reads_input_backward())
+      if (model.nodes()[i].layer->reads_input_backward()) {
         EXPECT_FALSE(overlap(calls[i].x, calls[later].y))
             << model.nodes()[later].layer->name() << " overwrites the input of "
             << model.nodes()[i].layer->name();
+      }
 }
 
 TEST(MemoryWalk, CallsOfTheModelsAreSound) {

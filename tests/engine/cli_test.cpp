@@ -1,0 +1,176 @@
+// The program as a user runs it: results on stdout, errors in one line with their exit code, a run folder that repeats, and the
+// same bits in every mode of the CPU device, with one thread or two, with its checker on or off.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string slurp(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("annulus-cli-" + std::to_string(::getpid()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Runs the program under a shell; `environment` as "A=1 B=2". ANNULUS_DATA and EPOCHS are not inherited.
+  Outcome run(const std::string& arguments, const std::string& environment = "") const {
+    const auto err = folder_ / "stderr";
+    const std::string command = "cd " + folder_.string() +
+                                " && env -u ANNULUS_DATA -u EPOCHS " + environment + " " +
+                                ANNULUS_PROGRAM + " " + arguments + " 2>" + err.string();
+    Outcome outcome;
+    FILE* pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> chunk{};
+    while (std::size_t n = fread(chunk.data(), 1, chunk.size(), pipe)) outcome.out.append(chunk.data(), n);
+    const int status = pclose(pipe);
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    outcome.err = slurp(err);
+    return outcome;
+  }
+
+  std::filesystem::path folder_;
+};
+
+const std::string kShortRun = "train --data synthetic --model resnet-8 --batch-size 20 --max-steps 3 ";
+
+TEST_F(Cli, TrainsAndLeavesARunFolder) {
+  const Outcome train = run("train --data synthetic --model mlp --batch-size 500 --epochs 2 --out a/run");
+  ASSERT_EQ(train.code, 0) << train.err;
+  const std::regex line(
+      R"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z epoch=\d+ loss=\d+\.\d+ accuracy=\d\.\d+ val_loss=\d+\.\d+ val_accuracy=\d\.\d+ images_per_sec=\d+\.\d\n){2})");
+  EXPECT_TRUE(std::regex_match(train.out, line)) << train.out;
+  EXPECT_EQ(train.err.find('\r'), std::string::npos) << "carriage returns in a pipe";
+
+  const auto config = nlohmann::json::parse(slurp(folder_ / "a/run/config.json"));
+  EXPECT_EQ(config["model"], "mlp");
+  EXPECT_EQ(config["global_batch"], 500);
+  EXPECT_EQ(config["data"]["source"], "synthetic");
+  EXPECT_EQ(config["data"]["sha256"].get<std::string>().size(), 64u);
+  EXPECT_TRUE(config["build"].contains("commit"));
+  EXPECT_TRUE(config["machine"]["cpu_features"].is_array());
+  std::istringstream metrics(slurp(folder_ / "a/run/metrics.jsonl"));
+  std::string text;
+  for (int epoch = 1; epoch <= 2; ++epoch) {
+    ASSERT_TRUE(std::getline(metrics, text));
+    EXPECT_EQ(nlohmann::json::parse(text)["epoch"], epoch);
+  }
+
+  const Outcome eval = run("eval --data synthetic --weights a/run");
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  const std::regex accuracy(R"(val_accuracy=(\d\.\d+))");
+  std::smatch trained, evaluated;
+  const std::string last = train.out.substr(train.out.rfind("epoch="));
+  ASSERT_TRUE(std::regex_search(last, trained, accuracy));
+  ASSERT_TRUE(std::regex_search(eval.out, evaluated, accuracy));
+  EXPECT_EQ(trained[1], evaluated[1]);
+}
+
+TEST_F(Cli, SameSeedSameBitsInEveryModeOfTheDevice) {
+  const auto weights_of = [&](const std::string& name, const std::string& options,
+                              const std::string& environment) {
+    const Outcome outcome = run(kShortRun + options + " --virtual-ranks 2 --out " + name, environment);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find("annulus cpu device"), std::string::npos) << outcome.err;
+    return slurp(folder_ / name / "model.safetensors");
+  };
+  const std::string first = weights_of("first", "--threads 1", "ANNULUS_CPU_CHECK=0");
+  ASSERT_GT(first.size(), 100000u);
+  EXPECT_EQ(first, weights_of("again", "--threads 1", "ANNULUS_CPU_CHECK=0"));
+  EXPECT_EQ(first, weights_of("two", "--threads 2", "ANNULUS_CPU_CHECK=0"));
+  EXPECT_EQ(first, weights_of("three", "--threads 3", "ANNULUS_CPU_CHECK=1"));
+  EXPECT_EQ(first, weights_of("threads", "--threads 2", "ANNULUS_CPU_MODE=threads ANNULUS_CPU_CHECK=1"));
+  EXPECT_EQ(first, weights_of("shuffled", "--threads 2", "ANNULUS_CPU_MODE=shuffled:5 ANNULUS_CPU_CHECK=1"));
+  EXPECT_NE(first, weights_of("seed", "--threads 1 --seed 2", "ANNULUS_CPU_CHECK=0"));
+}
+
+TEST_F(Cli, EnvironmentTwinsAndTheirOrder) {
+  const auto epochs_of = [&](const std::string& options, const std::string& environment) {
+    static int number = 0;
+    const std::string name = "run" + std::to_string(number++);
+    const Outcome outcome = run("train --data synthetic --model mlp --batch-size 1000 --out " + name +
+                                    " " + options, environment);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return std::count(outcome.out.begin(), outcome.out.end(), '\n');
+  };
+  EXPECT_EQ(epochs_of("", "EPOCHS=1"), 1);
+  EXPECT_EQ(epochs_of("", "EPOCHS=1 ANNULUS_EPOCHS=2"), 2);
+  EXPECT_EQ(epochs_of("--epochs 3", "EPOCHS=1 ANNULUS_EPOCHS=2"), 3);
+}
+
+TEST_F(Cli, FallsBackToSyntheticDataAndSaysSo) {
+  const Outcome outcome = run("train --model mlp --batch-size 1000 --max-steps 1 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"synthetic", "https://", "c32a1d4ab5d03f1284b67883e8d87530", "--data"})
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " is not in: " << outcome.err;
+}
+
+struct Misuse {
+  const char* arguments;
+  int code;
+  std::vector<std::string> says;
+};
+
+TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
+  std::filesystem::create_directories(folder_ / "empty");
+  std::ofstream(folder_ / "file") << "x";
+  const Misuse cases[] = {
+      {"train --model resnet-9 --data synthetic", 2, {"resnet-9", "resnet-8", "seed-cnn"}},
+      {"train --no-such-option", 2, {"--no-such-option", "--help"}},
+      {"train --batch-size 0 --data synthetic", 2, {"--batch-size"}},
+      {"train --schedule linear --data synthetic", 2, {"linear", "one-cycle"}},
+      {"train --optimizer lamb --data synthetic", 2, {"lamb", "adamw"}},
+      {"train --sum-order tree --data synthetic", 2, {"tree", "ring"}},
+      {"train --batch-size 6000 --virtual-ranks 2 --data synthetic", 2, {"12000", "10000"}},
+      {"train --data nowhere", 3, {"nowhere"}},
+      {"train --data empty", 3, {"data_batch_1.bin"}},
+      {"train --device cuda --data synthetic", 4, {"cuda", "CPU device"}},
+      {"train --data synthetic --out file/run", 6, {"file/run"}},
+      {"eval --weights nothing.safetensors --data synthetic", 3, {"nothing.safetensors"}},
+      {"train --data synthetic --model mlp --lr 1e30 --epochs 3 --batch-size 500 --out diverged", 5,
+       {"diverged", "--lr"}},
+  };
+  for (const Misuse& misuse : cases) {
+    const Outcome outcome = run(misuse.arguments);
+    EXPECT_EQ(outcome.code, misuse.code) << misuse.arguments << ": " << outcome.err;
+    const std::string last = outcome.err.substr(outcome.err.rfind("annulus: ") == std::string::npos
+                                                    ? 0
+                                                    : outcome.err.rfind("annulus: "));
+    EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
+    for (const std::string& part : misuse.says)
+      EXPECT_NE(last.find(part), std::string::npos) << part << " is not in: " << last;
+  }
+}
+
+TEST_F(Cli, ARunFolderIsNeverOverwritten) {
+  const std::string command = "train --data synthetic --model mlp --batch-size 1000 --max-steps 1 --out run";
+  ASSERT_EQ(run(command).code, 0);
+  const std::string before = slurp(folder_ / "run/model.safetensors");
+  const Outcome second = run(command);
+  EXPECT_EQ(second.code, 2);
+  EXPECT_NE(second.err.find("already holds a run"), std::string::npos) << second.err;
+  EXPECT_EQ(slurp(folder_ / "run/model.safetensors"), before);
+}
+
+}  // namespace
