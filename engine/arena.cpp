@@ -1,4 +1,5 @@
-// First-fit over offsets. The free map never holds two neighbouring blocks, nor one that touches the end.
+// First-fit over offsets. The free map never holds two neighbouring blocks, nor one that touches
+// the end.
 #include "engine/arena.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Two ways to lay memory out before the first step, so that nothing allocates afterwards.
-// ParameterArena: where each parameter lies in the flat parameter, gradient and optimizer buffers. ActivationArena: a first-fit
-// allocator run once, in the order of the step, over offsets instead of memory; its peak is what the step needs.
-// Called by engine/model (parameters) and engine/plan (activations).
+// ParameterArena: where each parameter lies in the flat parameter, gradient and optimizer buffers.
+// ActivationArena: a first-fit allocator run once, in the order of the step, over offsets instead
+// of memory; its peak is what the step needs. Called by engine/model (parameters) and engine/plan
+// (activations).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ struct Slice {
   std::size_t offset = 0, size = 0;
 };
 
-// Every slice begins on a 256-byte boundary: the alignment of cudaMalloc, which cuDNN's vectorised engines need.
+// Every slice begins on a 256-byte boundary: the alignment of cudaMalloc, which cuDNN's vectorised
+// engines need.
 constexpr std::size_t kAlignFloats = 64;
 constexpr std::size_t align_up(std::size_t floats) {
   return (floats + kAlignFloats - 1) / kAlignFloats * kAlignFloats;

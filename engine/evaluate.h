@@ -1,5 +1,6 @@
-// Exact evaluation: every test image once, nothing padded, nothing counted twice; the mean over images, not over batches.
-// Plans are made in the constructor. Called by the trainer after each epoch and by `annulus eval`.
+// Exact evaluation: every test image once, nothing padded, nothing counted twice; the mean over
+// images, not over batches. Plans are made in the constructor. Called by the trainer after each
+// epoch and by `annulus eval`.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ namespace annulus {
 
 struct Evaluation {
   std::size_t samples = 0;
-  double loss = 0;      // mean cross-entropy, without label smoothing
+  double loss = 0;  // mean cross-entropy, without label smoothing
   double accuracy = 0;
 };
 

@@ -1,6 +1,7 @@
-// What a layer is: fixed shapes, a list of parameters, and two calls on memory that the plan has already assigned.
-// Invariant: a layer owns no device memory and no per-batch state; what it needs for one batch size lives in its LayerPlan,
-// what it needs for one pass comes in the Pass and the Bound. Called by engine/plan; implemented in engine/layers.
+// What a layer is: fixed shapes, a list of parameters, and two calls on memory that the plan has
+// already assigned. Invariant: a layer owns no device memory and no per-batch state; what it needs
+// for one batch size lives in its LayerPlan, what it needs for one pass comes in the Pass and the
+// Bound. Called by engine/plan; implemented in engine/layers.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,12 @@ namespace annulus {
 enum class Init { zeros, ones, kaiming_normal, glorot_uniform };
 
 struct Parameter {
-  std::string name;               // "conv1.weight"
-  std::vector<int> shape;         // conv [K,R,S,C], dense [out,in], else [C]
+  std::string name;        // "conv1.weight"
+  std::vector<int> shape;  // conv [K,R,S,C], dense [out,in], else [C]
   Init init = Init::zeros;
-  int fan_in = 1, fan_out = 1;    // of the initialisation
-  bool decayed = false;           // weight decay applies (weights, never biases or BatchNorm)
-  Slice slice;                    // in the flat parameter and gradient buffers; set when the model is built
+  int fan_in = 1, fan_out = 1;  // of the initialisation
+  bool decayed = false;         // weight decay applies (weights, never biases or BatchNorm)
+  Slice slice;  // in the flat parameter and gradient buffers; set when the model is built
 
   std::size_t count() const {
     std::size_t n = 1;
@@ -33,12 +34,14 @@ struct Parameter {
   }
 };
 
-// One pass over one (virtual) rank's part of the global batch: the flat buffers and the numbers that every layer shares.
+// One pass over one (virtual) rank's part of the global batch: the flat buffers and the numbers
+// that every layer shares.
 struct Pass {
   const Device& device;
   Span<float> parameters;
-  Span<float> gradients;             // same layout as parameters
-  Span<float> statistics;            // BatchNorm's weighted batch statistics, at the head of the gradient buffer
+  Span<float> gradients;  // same layout as parameters
+  Span<float>
+      statistics;  // BatchNorm's weighted batch statistics, at the head of the gradient buffer
   Span<const float> running;         // BatchNorm's running statistics, same layout as statistics
   Span<const StepState> state;       // [1], on the device
   std::uint32_t first_position = 0;  // of the first sample, in the global batch
@@ -63,11 +66,11 @@ class LayerPlan {
 struct Bound {
   int images = 0;
   const LayerPlan* plan = nullptr;
-  Span<float> x, other;            // inputs [N,H,W,C]; `other` is the second input of Add
+  Span<float> x, other;  // inputs [N,H,W,C]; `other` is the second input of Add
   Span<float> y;
   Span<float> dy, dx;
-  Span<float> kept;                // written by forward, read by backward
-  Span<std::byte> workspace;       // scratch, shared by all layers
+  Span<float> kept;           // written by forward, read by backward
+  Span<std::byte> workspace;  // scratch, shared by all layers
 
   Span<float> scratch() const {
     return {reinterpret_cast<float*>(workspace.data), workspace.size / sizeof(float)};
@@ -85,16 +88,23 @@ class Layer {
   const ImageShape& out() const { return out_; }
 
   virtual std::vector<Parameter*> parameters() { return {}; }
-  virtual std::size_t statistics() const { return 0; }      // floats in Pass::statistics
+  virtual std::size_t statistics() const { return 0; }  // floats in Pass::statistics
   virtual void set_statistics(Slice) {}
-  virtual bool reads_input_backward() const { return true; }  // else x may be overwritten after forward
-  virtual bool in_place() const { return false; }             // y may be x and dx may be dy
-  virtual bool always_writes_dx() const { return false; }     // even where nobody reads it
-  virtual bool passes_gradient_through() const { return false; }  // dy is the gradient of both inputs
+  virtual bool reads_input_backward() const {
+    return true;
+  }                                                // else x may be overwritten after forward
+  virtual bool in_place() const { return false; }  // y may be x and dx may be dy
+  virtual bool always_writes_dx() const { return false; }  // even where nobody reads it
+  virtual bool passes_gradient_through() const {
+    return false;
+  }  // dy is the gradient of both inputs
   virtual std::size_t kept_floats(int /*images*/) const { return 0; }
-  virtual double forward_flops() const { return 0; }          // per image; the backward pass has twice as many
+  virtual double forward_flops() const {
+    return 0;
+  }  // per image; the backward pass has twice as many
 
-  // Makes the cuDNN plans for `images`; `training` plans need a backward pass, and the input's gradient if `needs_dx`.
+  // Makes the cuDNN plans for `images`; `training` plans need a backward pass, and the input's
+  // gradient if `needs_dx`.
   virtual std::unique_ptr<LayerPlan> plan(const Device&, int /*images*/, bool /*training*/,
                                           bool /*needs_dx*/) const {
     return nullptr;

@@ -67,8 +67,8 @@ void MemoryWalk::forward() {
       return !read_later(i, tensor) && backward_readers_[tensor] == 0;
     };
 
-    const bool overwrite = layer.in_place() && last_reader(node.input) &&
-                           blocks_[values_[node.input]].holders == 1;
+    const bool overwrite =
+        layer.in_place() && last_reader(node.input) && blocks_[values_[node.input]].holders == 1;
     values_[i + 1] =
         overwrite ? share(values_[node.input]) : allocate(images_ * layer.out().size());
     const std::size_t kept = layer.kept_floats(static_cast<int>(images_));
@@ -100,8 +100,8 @@ void MemoryWalk::backward() {
       for (const int input : {node.input, node.other}) hand_on(share(dy), input, call);
     } else if (node.input != 0 || layer.always_writes_dx()) {
       const int dx = layer.in_place() && blocks_[dy].holders == 1 && gradients_[node.input] < 0
-                   ? share(dy)
-                   : allocate(images_ * layer.in().size());
+                         ? share(dy)
+                         : allocate(images_ * layer.in().size());
       call.dx = blocks_[dx].slice;
       hand_on(dx, node.input, call);
     }

@@ -1,5 +1,6 @@
-// Walks one step of a model over offsets, as the step will run over memory: what is allocated when, what may be overwritten,
-// what is kept for the backward pass, when it is free again. Fills in the slices of a Plan's calls. Called by engine/plan alone.
+// Walks one step of a model over offsets, as the step will run over memory: what is allocated when,
+// what may be overwritten, what is kept for the backward pass, when it is free again. Fills in the
+// slices of a Plan's calls. Called by engine/plan alone.
 #pragma once
 
 #include <vector>
@@ -20,7 +21,8 @@ class MemoryWalk {
   std::size_t peak() const { return arena_.peak(); }
 
  private:
-  // A piece of memory that one or more tensors share (an in-place layer, the two gradients of an Add).
+  // A piece of memory that one or more tensors share (an in-place layer, the two gradients of an
+  // Add).
   struct Block {
     Slice slice;
     int holders = 0;
@@ -38,9 +40,9 @@ class MemoryWalk {
   std::vector<Plan::Call>& calls_;
   ActivationArena arena_;
   std::vector<Block> blocks_;
-  std::vector<int> values_, gradients_;    // block of each tensor, or -1
-  std::vector<int> kept_;                  // block of each node's kept floats, or -1
-  std::vector<int> backward_readers_;      // of each tensor's value
+  std::vector<int> values_, gradients_;  // block of each tensor, or -1
+  std::vector<int> kept_;                // block of each node's kept floats, or -1
+  std::vector<int> backward_readers_;    // of each tensor's value
   Slice first_, last_;
 };
 

@@ -1,5 +1,6 @@
-// What a run says about itself, one line an epoch: on stdout for people and log filters, in metrics.jsonl for programs.
-// Numbers are plain decimals in the C locale, so that every filter reads the same value. Called by the trainer.
+// What a run says about itself, one line an epoch: on stdout for people and log filters, in
+// metrics.jsonl for programs. Numbers are plain decimals in the C locale, so that every filter
+// reads the same value. Called by the trainer.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,8 @@ struct EpochMetrics {
 // "2026-01-02T03:04:05.678Z", UTC.
 std::string timestamp(std::chrono::system_clock::time_point time);
 
-// "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=… images_per_sec=401.2"
+// "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=…
+// images_per_sec=401.2"
 std::string epoch_line(const EpochMetrics& metrics);
 
 // One JSON object, no newline; a number that is not finite is null.

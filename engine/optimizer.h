@@ -1,5 +1,5 @@
-// The optimizer of a run: its moments, as flat as the parameters, and one update call that works on any slice.
-// Called by engine/step.
+// The optimizer of a run: its moments, as flat as the parameters, and one update call that works on
+// any slice. Called by engine/step.
 #pragma once
 
 #include <string>

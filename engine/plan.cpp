@@ -14,8 +14,8 @@ Plan::Plan(const Model& model, const Device& device, int images, PlanKind kind) 
     Call& call = calls_.emplace_back();
     call.layer = node.layer.get();
     call.layer_plan = node.layer->plan(device, images, training, training && node.input != 0);
-    workspace_bytes_ = std::max(workspace_bytes_,
-                                node.layer->workspace_bytes(call.layer_plan.get(), images));
+    workspace_bytes_ =
+        std::max(workspace_bytes_, node.layer->workspace_bytes(call.layer_plan.get(), images));
   }
   MemoryWalk walk(model, images, kind, calls_);
   walk.forward();

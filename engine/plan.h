@@ -1,6 +1,7 @@
-// A plan: everything a model needs to run on one batch size, made before the first step: cuDNN plans, and a place in the
-// activation arena for every tensor, found by walking the step once. Invariant: running a plan allocates nothing.
-// Plans of several batch sizes share one arena; only one of them runs at a time. Called by engine/step and engine/evaluate.
+// A plan: everything a model needs to run on one batch size, made before the first step: cuDNN
+// plans, and a place in the activation arena for every tensor, found by walking the step once.
+// Invariant: running a plan allocates nothing. Plans of several batch sizes share one arena; only
+// one of them runs at a time. Called by engine/step and engine/evaluate.
 #pragma once
 
 #include <memory>
@@ -23,8 +24,10 @@ class Plan {
   // Gives the plan its memory; at least as much as the two functions above say.
   void bind(Span<float> activations, Span<std::byte> workspace);
 
-  Span<float> input() const { return input_; }      // [N,H,W,C], written by the caller before forward
-  Span<float> logits() const { return logits_; }    // [N,classes]; the loss overwrites them with their gradient
+  Span<float> input() const { return input_; }  // [N,H,W,C], written by the caller before forward
+  Span<float> logits() const {
+    return logits_;
+  }  // [N,classes]; the loss overwrites them with their gradient
 
   void forward(const Pass& pass) const;
   void inference(const Pass& pass) const;

@@ -21,8 +21,7 @@ Progress::Progress(std::size_t epochs, std::size_t total_updates)
     : terminal_(isatty(STDERR_FILENO)), epochs_(epochs), total_updates_(total_updates) {}
 
 void Progress::epoch_begins(std::size_t epoch, std::size_t steps) {
-  if (epoch_)
-    train_seconds_ += std::chrono::duration<double>(last_drawn_ - epoch_start_).count();
+  if (epoch_) train_seconds_ += std::chrono::duration<double>(last_drawn_ - epoch_start_).count();
   epoch_ = epoch;
   steps_ = steps;
   step_ = samples_ = 0;

@@ -1,5 +1,6 @@
-// Progress on stderr: a bar that redraws itself on a terminal, a plain line every half minute elsewhere (no carriage returns:
-// log collectors lose lines that hold them). Called by the trainer for each step's result.
+// Progress on stderr: a bar that redraws itself on a terminal, a plain line every half minute
+// elsewhere (no carriage returns: log collectors lose lines that hold them). Called by the trainer
+// for each step's result.
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,7 @@ class Progress {
   bool terminal_;
   std::size_t epochs_, total_updates_;
   std::size_t epoch_ = 0, steps_ = 0, step_ = 0, updates_ = 0, samples_ = 0;
-  double loss_ = 0;         // running mean, so that the bar does not flicker
+  double loss_ = 0;           // running mean, so that the bar does not flicker
   double train_seconds_ = 0;  // of finished epochs, evaluation left out
   Clock::time_point epoch_start_, last_drawn_;
 };

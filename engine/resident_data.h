@@ -1,5 +1,6 @@
-// A data set on the device: uint8 images and labels, the order in which they are visited, and how they are normalised. Uploaded
-// once; only the order changes, once an epoch. Called by engine/step and engine/evaluate.
+// A data set on the device: uint8 images and labels, the order in which they are visited, and how
+// they are normalised. Uploaded once; only the order changes, once an epoch. Called by engine/step
+// and engine/evaluate.
 #pragma once
 
 #include "data/dataset.h"
@@ -20,7 +21,8 @@ class ResidentData {
 
   void set_order(const std::vector<std::uint32_t>& order) { order_.upload(order); }
 
-  // Fills images [N,H,W,C] and labels [N] with N samples from state.first_sample + first_position on.
+  // Fills images [N,H,W,C] and labels [N] with N samples from state.first_sample + first_position
+  // on.
   void load(cudaStream_t stream, Span<const StepState> state, std::uint32_t first_position,
             const Augmentation& augmentation, Span<float> images, Span<std::int32_t> labels) const {
     load_batch(stream, state, first_position, image_, augmentation, images_.cspan(),

@@ -1,4 +1,5 @@
-// config.json: what a run was told, what it resolved to, on which data, with which build and machine. Called by `annulus train`.
+// config.json: what a run was told, what it resolved to, on which data, with which build and
+// machine. Called by `annulus train`.
 #pragma once
 
 #include <nlohmann/json.hpp>

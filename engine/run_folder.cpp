@@ -36,8 +36,8 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
                                 path_.string()));
   std::filesystem::create_directories(path_, error);
   if (error)
-    throw UserError(ExitCode::storage,
-                    fmt::format("--out {}: cannot be created: {}", path_.string(), error.message()));
+    throw UserError(ExitCode::storage, fmt::format("--out {}: cannot be created: {}",
+                                                   path_.string(), error.message()));
   write_line(path_ / "config.json", config.dump(2), std::ios::trunc);
 }
 

@@ -1,5 +1,6 @@
-// A run's folder: config.json (what was run, on what, with what), metrics.jsonl (a line an epoch), model.safetensors.
-// Made, and found to be writable, before training starts. Called by `annulus train` and the trainer.
+// A run's folder: config.json (what was run, on what, with what), metrics.jsonl (a line an epoch),
+// model.safetensors. Made, and found to be writable, before training starts. Called by `annulus
+// train` and the trainer.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +11,8 @@ namespace annulus {
 
 class RunFolder {
  public:
-  // Creates the folder and writes config.json. Throws UserError: storage where it cannot be made or written, usage where it
-  // already holds a run.
+  // Creates the folder and writes config.json. Throws UserError: storage where it cannot be made or
+  // written, usage where it already holds a run.
   RunFolder(std::filesystem::path path, const nlohmann::ordered_json& config);
 
   const std::filesystem::path& path() const { return path_; }

@@ -1,4 +1,5 @@
-// Writes to a temporary file beside the target and renames it; reads with every length checked against the file.
+// Writes to a temporary file beside the target and renames it; reads with every length checked
+// against the file.
 #include "engine/safetensors.h"
 
 #include <fmt/format.h>
@@ -48,8 +49,8 @@ UserError unusable(const std::filesystem::path& path, const std::string& fact) {
 }
 
 UserError not_written(const std::filesystem::path& path) {
-  return UserError(ExitCode::storage, fmt::format("{}: cannot be written: {}", path.string(),
-                                                  std::strerror(errno)));
+  return UserError(ExitCode::storage,
+                   fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
 }
 
 struct File {
@@ -59,8 +60,7 @@ struct File {
 
 File read(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
-  if (!stream)
-    throw unusable(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (!stream) throw unusable(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   std::uint64_t header_size = 0;
@@ -75,7 +75,8 @@ File read(const std::filesystem::path& path) {
       !stream.read(file.bytes.data(), static_cast<std::streamsize>(file.bytes.size())))
     throw unusable(path, "ended early while it was read");
   file.header = nlohmann::json::parse(text, nullptr, false);
-  if (!file.header.is_object()) throw unusable(path, "is not a safetensors file (header is not JSON)");
+  if (!file.header.is_object())
+    throw unusable(path, "is not a safetensors file (header is not JSON)");
   return file;
 }
 
@@ -88,9 +89,9 @@ std::vector<float> values_of(const std::filesystem::path& path, const File& file
     const auto shape = found->at("shape").get<std::vector<int>>();
     const auto type = found->at("dtype").get<std::string>();
     if (shape != entry.shape || type != "F32")
-      throw unusable(path, fmt::format("tensor {} is {} {}, the model needs F32 {}", entry.name,
-                                       type, found->at("shape").dump(),
-                                       nlohmann::json(entry.shape).dump()));
+      throw unusable(path,
+                     fmt::format("tensor {} is {} {}, the model needs F32 {}", entry.name, type,
+                                 found->at("shape").dump(), nlohmann::json(entry.shape).dump()));
     const auto range = found->at("data_offsets").get<std::vector<std::uint64_t>>();
     const std::size_t bytes = entry.slice.size * sizeof(float);
     if (range.size() != 2 || range[0] > range[1] || range[1] > file.bytes.size() ||

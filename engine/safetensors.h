@@ -1,6 +1,7 @@
-// model.safetensors: a JSON header and raw little-endian fp32 tensors (huggingface/safetensors, format 0.4). Tensors are in the
-// engine's own layouts, conv [K,R,S,C] and dense [out,in], with the running statistics beside them.
-// Invariant: a file appears whole under its name or not at all. Called by the trainer and `annulus eval`.
+// model.safetensors: a JSON header and raw little-endian fp32 tensors (huggingface/safetensors,
+// format 0.4). Tensors are in the engine's own layouts, conv [K,R,S,C] and dense [out,in], with the
+// running statistics beside them. Invariant: a file appears whole under its name or not at all.
+// Called by the trainer and `annulus eval`.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +13,12 @@ namespace annulus {
 // Throws UserError (storage).
 void save_weights(const std::filesystem::path& path, const Model& model, const Weights& weights);
 
-// The model's name in the file's metadata, so that eval can build it before it loads. Throws UserError (data).
+// The model's name in the file's metadata, so that eval can build it before it loads. Throws
+// UserError (data).
 std::string saved_model_name(const std::filesystem::path& path);
 
-// Throws UserError (data) naming the tensor and both shapes where the file does not fit the model; weights are then unchanged.
+// Throws UserError (data) naming the tensor and both shapes where the file does not fit the model;
+// weights are then unchanged.
 void load_weights(const std::filesystem::path& path, const Model& model, Weights& weights);
 
 }  // namespace annulus

@@ -15,10 +15,11 @@ ScheduleKind parse_schedule(const std::string& name) {
   if (name == "warm-up") return ScheduleKind::warm_up;
   if (name == "one-cycle") return ScheduleKind::one_cycle;
   if (name == "cosine") return ScheduleKind::cosine;
-  throw UserError(ExitCode::usage,
-                  fmt::format("--schedule {}: there is no such schedule; one of: constant, warm-up, "
-                              "one-cycle, cosine",
-                              name));
+  throw UserError(
+      ExitCode::usage,
+      fmt::format("--schedule {}: there is no such schedule; one of: constant, warm-up, "
+                  "one-cycle, cosine",
+                  name));
 }
 
 double Schedule::rate(std::size_t update) const {
@@ -27,9 +28,12 @@ double Schedule::rate(std::size_t update) const {
   if (progress < warmup) return peak * progress / warmup;
   const double rest = (progress - warmup) / (1.0 - warmup);  // 0 to 1 after the warm-up
   switch (kind) {
-    case ScheduleKind::one_cycle: return peak * (1.0 - rest);
-    case ScheduleKind::cosine: return peak * 0.5 * (1.0 + std::cos(std::numbers::pi * rest));
-    default: return peak;
+    case ScheduleKind::one_cycle:
+      return peak * (1.0 - rest);
+    case ScheduleKind::cosine:
+      return peak * 0.5 * (1.0 + std::cos(std::numbers::pi * rest));
+    default:
+      return peak;
   }
 }
 

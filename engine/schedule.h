@@ -1,4 +1,5 @@
-// Learning rate as a function of the update: constant, warm-up, one-cycle, cosine. Pure; called by the trainer once a step.
+// Learning rate as a function of the update: constant, warm-up, one-cycle, cosine. Pure; called by
+// the trainer once a step.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,11 @@ ScheduleKind parse_schedule(const std::string& name);
 struct Schedule {
   ScheduleKind kind = ScheduleKind::one_cycle;
   double peak = 0.1;
-  double warmup = 0.2;        // share of all updates, [0,1)
-  std::size_t updates = 1;    // in the whole run
+  double warmup = 0.2;      // share of all updates, [0,1)
+  std::size_t updates = 1;  // in the whole run
 
-  // Rate of update `update` (from 0), taken at its middle, so that neither the first nor the last update is wasted on 0.
+  // Rate of update `update` (from 0), taken at its middle, so that neither the first nor the last
+  // update is wasted on 0.
   double rate(std::size_t update) const;
 };
 

@@ -1,6 +1,6 @@
-// One training step: load, forward, loss, backward, sum over ranks, update, record. TrainStep::run is the function to read first.
-// Everything it needs is made in the constructor; run allocates nothing and waits for nothing but the results of a few steps ago.
-// Called by engine/trainer.
+// One training step: load, forward, loss, backward, sum over ranks, update, record. TrainStep::run
+// is the function to read first. Everything it needs is made in the constructor; run allocates
+// nothing and waits for nothing but the results of a few steps ago. Called by engine/trainer.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// The loop over epochs. Everything that can fail for the user's reasons fails before the first step.
+// The loop over epochs. Everything that can fail for the user's reasons fails before the first
+// step.
 #include "engine/trainer.h"
 
 #include <fmt/format.h>
@@ -105,10 +106,10 @@ std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& dat
                                 const RunFolder& folder) {
   const TrainPlan plan = plan_training(options, data.train.size());
   const Recipe& recipe = options.recipe;
-  const Model model = find_model(options.model).build(
-      {.image = data.train.image,
-       .classes = data.train.classes,
-       .dropout_scale = static_cast<float>(recipe.dropout_scale)});
+  const Model model = find_model(options.model)
+                          .build({.image = data.train.image,
+                                  .classes = data.train.classes,
+                                  .dropout_scale = static_cast<float>(recipe.dropout_scale)});
 
   const Device device;
   ResidentData train_data(data.train, data.mean, data.std_dev);
@@ -132,8 +133,7 @@ std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& dat
 
   std::vector<EpochMetrics> history;
   for (std::uint32_t epoch = 0; step.updates() < plan.updates; ++epoch) {
-    const std::size_t steps =
-        std::min(plan.batches.steps(), plan.updates - step.updates());
+    const std::size_t steps = std::min(plan.batches.steps(), plan.updates - step.updates());
     const auto train_start = Clock::now();
     totals = {};
     progress.epoch_begins(epoch + 1, steps);

@@ -1,5 +1,5 @@
-// A training run on one rank: epochs of steps, an exact evaluation after each, a line of metrics, the weights on disk.
-// Called by `annulus train` and by tests.
+// A training run on one rank: epochs of steps, an exact evaluation after each, a line of metrics,
+// the weights on disk. Called by `annulus train` and by tests.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ struct TrainOptions {
   std::size_t max_steps = 0;  // updates; 0: all epochs
 };
 
-// What follows from the options and the size of the data, worked out and checked before anything is allocated.
+// What follows from the options and the size of the data, worked out and checked before anything is
+// allocated.
 struct TrainPlan {
   Batches batches{};
   std::size_t updates = 0;  // of the whole run
@@ -39,7 +40,8 @@ struct TrainPlan {
 // Throws UserError (usage) for options that contradict each other or the data.
 TrainPlan plan_training(const TrainOptions& options, std::size_t samples);
 
-// Trains and returns the metrics of each epoch. Throws UserError (diverged) at a loss that is not finite.
+// Trains and returns the metrics of each epoch. Throws UserError (diverged) at a loss that is not
+// finite.
 std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& data,
                                 const RunFolder& folder);
 

@@ -1,5 +1,6 @@
-// What training changes and evaluation reads: the flat parameters and BatchNorm's running statistics, on the device.
-// Owned by the trainer or by eval; the optimizer's moments are the optimizer's.
+// What training changes and evaluation reads: the flat parameters and BatchNorm's running
+// statistics, on the device. Owned by the trainer or by eval; the optimizer's moments are the
+// optimizer's.
 #pragma once
 
 #include "engine/model/model.h"

@@ -1,5 +1,5 @@
-// Thin RAII over the CUDA runtime: Stream, Event, Buffer, PinnedBuffer, GraphExec. No policy, no hidden state; `get()`
-// gives the raw handle. Used by the engine, tests and benches.
+// Thin RAII over the CUDA runtime: Stream, Event, Buffer, PinnedBuffer, GraphExec. No policy, no
+// hidden state; `get()` gives the raw handle. Used by the engine, tests and benches.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,7 +37,8 @@ class Stream {
 class Event {
  public:
   explicit Event(bool timing = false) {
-    CUDA_CHECK(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
+    CUDA_CHECK(
+        cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
   }
   ~Event() {
     if (event_) cudaEventDestroy(event_);

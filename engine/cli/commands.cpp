@@ -1,4 +1,5 @@
-// `annulus train` and `annulus eval`: options in, the engine's calls, lines out. Results go to stdout, all else to stderr.
+// `annulus train` and `annulus eval`: options in, the engine's calls, lines out. Results go to
+// stdout, all else to stderr.
 #include "engine/cli/commands.h"
 
 #include <fmt/format.h>
@@ -38,9 +39,9 @@ void run_train(TrainCommand& command, const std::vector<std::string>& command_li
   choose_device(command.device, command.threads);
   const Datasets data = load(command.data);
   const TrainPlan plan = plan_training(options, data.train.size());
-  const RunFolder folder(command.out.empty() ? default_run_path(options.model)
-                                             : std::filesystem::path(command.out),
-                         run_config(options, data, command.threads, command_line));
+  const RunFolder folder(
+      command.out.empty() ? default_run_path(options.model) : std::filesystem::path(command.out),
+      run_config(options, data, command.threads, command_line));
   fmt::print(stderr, "{}: {}\nrun folder: {}\n", options.model, plan.describe(),
              folder.path().string());
   train(options, data, folder);

@@ -1,5 +1,5 @@
-// The annulus program: parses, runs a subcommand, turns errors into one line and a documented exit code. The only place that
-// chooses an exit code.
+// The annulus program: parses, runs a subcommand, turns errors into one line and a documented exit
+// code. The only place that chooses an exit code.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -30,7 +30,8 @@ std::string version_line() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Annulus trains convolutional networks data-parallel, on GPUs or without one.", "annulus");
+  CLI::App app("Annulus trains convolutional networks data-parallel, on GPUs or without one.",
+               "annulus");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_line());
   app.footer("Every option --name has a twin $ANNULUS_NAME; the flag wins.");
@@ -47,10 +48,11 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(ExitCode::usage, fmt::format("{} (annulus {}--help lists the options)", error.what(),
-                                             train_app->parsed() ? "train "
-                                             : eval_app->parsed() ? "eval "
-                                                                  : ""));
+    return fail(ExitCode::usage,
+                fmt::format("{} (annulus {}--help lists the options)", error.what(),
+                            train_app->parsed()  ? "train "
+                            : eval_app->parsed() ? "eval "
+                                                 : ""));
   }
   if (train_app->parsed())
     annulus::run_train(train, std::vector<std::string>(argv, argv + argc));

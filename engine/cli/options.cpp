@@ -62,8 +62,10 @@ void add_recipe_options(CLI::App& app, TrainCommand& c) {
   add(app, group, "--momentum", c.momentum, "of SGD")->check(CLI::Range(0.0, 0.9999));
   add(app, group, "--weight-decay", c.weight_decay, "on weights, not on biases or BatchNorm")
       ->check(CLI::NonNegativeNumber);
-  add(app, group, "--label-smoothing", c.label_smoothing, "0 to 0.99")->check(CLI::Range(0.0, 0.99));
-  add(app, group, "--dropout-scale", c.dropout_scale, "factor on the model's dropout rates, 0 to 1.9")
+  add(app, group, "--label-smoothing", c.label_smoothing, "0 to 0.99")
+      ->check(CLI::Range(0.0, 0.99));
+  add(app, group, "--dropout-scale", c.dropout_scale,
+      "factor on the model's dropout rates, 0 to 1.9")
       ->check(CLI::Range(0.0, 1.9));
   add(app, group, "--flip", c.flip, "mirror each image in every other epoch (true or false)");
   add(app, group, "--translate", c.translate, "random shift, pixels each way")
@@ -92,7 +94,8 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
   add(app, "Batch", "--sum-order", c.options.sum_order,
       "in which order ranks' gradients are added: rank (shared memory) or ring (TCP)")
       ->capture_default_str();
-  add(app, "Batch", "--max-steps", c.options.max_steps, "stop after this many updates (0: no limit)")
+  add(app, "Batch", "--max-steps", c.options.max_steps,
+      "stop after this many updates (0: no limit)")
       ->capture_default_str();
   add_recipe_options(app, c);
   add(app, "Output", "--out", c.out,
@@ -102,9 +105,11 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
 
 void add_eval_options(CLI::App& app, EvalCommand& c) {
   add(app, "Model", "--weights", c.weights, "a run folder or its model.safetensors")->required();
-  add(app, "Model", "--model", c.model, fmt::format("{} (default: what the file says)", model_names()));
+  add(app, "Model", "--model", c.model,
+      fmt::format("{} (default: what the file says)", model_names()));
   add_data_option(app, c.data);
-  add(app, "Batch", "--batch-size", c.batch_size, "images at a time; the result hardly depends on it")
+  add(app, "Batch", "--batch-size", c.batch_size,
+      "images at a time; the result hardly depends on it")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   add_device_options(app, c.device, c.threads);

@@ -1,5 +1,6 @@
-// The command line: every long option with its unit and default, each with an ANNULUS_* twin in the environment (--batch-size
-// and ANNULUS_BATCH_SIZE). A flag beats its twin; the twin beats the model's recipe. Called by main alone.
+// The command line: every long option with its unit and default, each with an ANNULUS_* twin in the
+// environment (--batch-size and ANNULUS_BATCH_SIZE). A flag beats its twin; the twin beats the
+// model's recipe. Called by main alone.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,10 +13,10 @@ namespace annulus {
 
 struct TrainCommand {
   TrainOptions options;
-  std::string data;    // folder or "synthetic"; empty: $ANNULUS_DATA, else synthetic
-  std::string out;     // empty: runs/<time>-<model>
+  std::string data;  // folder or "synthetic"; empty: $ANNULUS_DATA, else synthetic
+  std::string out;   // empty: runs/<time>-<model>
   std::string device = "auto";
-  int threads = 0;     // 0: the cores this process may use
+  int threads = 0;  // 0: the cores this process may use
 
   // What the command line leaves to the model's recipe.
   std::optional<int> epochs, translate, cutout;

@@ -36,11 +36,10 @@ std::size_t BatchNorm::workspace_bytes(const LayerPlan*, int images) const {
 
 void BatchNorm::forward(const Pass& pass, const Bound& b) const {
   const std::size_t channels = in().channels;
-  batchnorm_forward(pass.stream(), shape(b.images), b.x, pass.parameter(gamma_),
-                    pass.parameter(beta_), b.kept.subspan(0, channels),
-                    b.kept.subspan(channels, channels),
-                    pass.statistics.subspan(statistics_.offset, statistics_.size), pass.weight,
-                    b.y, b.scratch());
+  batchnorm_forward(
+      pass.stream(), shape(b.images), b.x, pass.parameter(gamma_), pass.parameter(beta_),
+      b.kept.subspan(0, channels), b.kept.subspan(channels, channels),
+      pass.statistics.subspan(statistics_.offset, statistics_.size), pass.weight, b.y, b.scratch());
 }
 
 void BatchNorm::inference(const Pass& pass, const Bound& b) const {

@@ -1,6 +1,7 @@
-// BatchNorm, with the activation and the 2x2 max-pool that follow it fused in where the model has them.
-// Batch statistics are this rank's own; weighted by its share of the global batch they ride along with the gradients, so that
-// the running statistics come out the same on every rank (docs/numerics.md).
+// BatchNorm, with the activation and the 2x2 max-pool that follow it fused in where the model has
+// them. Batch statistics are this rank's own; weighted by its share of the global batch they ride
+// along with the gradients, so that the running statistics come out the same on every rank
+// (docs/numerics.md).
 #pragma once
 
 #include "engine/layer.h"

@@ -1,4 +1,5 @@
-// Conv2D over three ConvPlans: forward, data gradient, weight gradient. The bias gradient is a kernel of ours.
+// Conv2D over three ConvPlans: forward, data gradient, weight gradient. The bias gradient is a
+// kernel of ours.
 #include "engine/layers/conv.h"
 
 #include <algorithm>
@@ -13,9 +14,7 @@ struct ConvPlans final : LayerPlan {
   std::optional<ConvPlan> forward, data_gradient, weight_gradient;
 };
 
-int extent(int in, const ConvOptions& o) {
-  return (in + 2 * o.padding - o.kernel) / o.stride + 1;
-}
+int extent(int in, const ConvOptions& o) { return (in + 2 * o.padding - o.kernel) / o.stride + 1; }
 
 ImageShape output_shape(ImageShape in, const ConvOptions& o) {
   return {extent(in.height, o), extent(in.width, o), o.filters};
@@ -72,9 +71,9 @@ std::size_t Conv2D::workspace_bytes(const LayerPlan* plan, int images) const {
   if (plans.data_gradient) bytes = std::max(bytes, plans.data_gradient->workspace_bytes());
   if (plans.weight_gradient) {
     const ConvShape s = shape(images);
-    bytes = std::max({bytes, plans.weight_gradient->workspace_bytes(),
-                      sizeof(float) * bias_gradient_workspace(s.y_size() / s.out_channels,
-                                                              s.out_channels)});
+    bytes = std::max(
+        {bytes, plans.weight_gradient->workspace_bytes(),
+         sizeof(float) * bias_gradient_workspace(s.y_size() / s.out_channels, s.out_channels)});
   }
   return bytes;
 }
@@ -88,8 +87,7 @@ void Conv2D::forward(const Pass& pass, const Bound& b) const {
 
 void Conv2D::backward(const Pass& pass, const Bound& b) const {
   const auto& plans = static_cast<const ConvPlans&>(*b.plan);
-  if (options_.bias)
-    bias_gradient(pass.stream(), b.dy, pass.gradient(bias_), b.scratch());
+  if (options_.bias) bias_gradient(pass.stream(), b.dy, pass.gradient(bias_), b.scratch());
   plans.weight_gradient->run(pass.device.cudnn, pass.stream(), b.x, b.dy, {},
                              pass.gradient(weight_), b.workspace);
   if (!b.dx.empty())

@@ -1,5 +1,5 @@
-// Dense: y[N,out] = x[N,in] * W^T + bias, weights [out,in], through cuBLAS. Its input may be any [H,W,C]: NHWC memory is
-// already the row that Flatten would make.
+// Dense: y[N,out] = x[N,in] * W^T + bias, weights [out,in], through cuBLAS. Its input may be any
+// [H,W,C]: NHWC memory is already the row that Flatten would make.
 #pragma once
 
 #include "engine/layer.h"

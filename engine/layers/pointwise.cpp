@@ -20,8 +20,8 @@ void Dropout::forward(const Pass& pass, const Bound& b) const {
 
 void Dropout::inference(const Pass& pass, const Bound& b) const {
   if (b.y.data == b.x.data) return;
-  CUDA_CHECK(cudaMemcpyAsync(b.y.data, b.x.data, b.x.bytes(), cudaMemcpyDeviceToDevice,
-                             pass.stream()));
+  CUDA_CHECK(
+      cudaMemcpyAsync(b.y.data, b.x.data, b.x.bytes(), cudaMemcpyDeviceToDevice, pass.stream()));
 }
 
 void Dropout::backward(const Pass& pass, const Bound& b) const {
@@ -29,8 +29,6 @@ void Dropout::backward(const Pass& pass, const Bound& b) const {
   dropout(pass.stream(), {index_, pass.first_position}, pass.state, rate_, b.images, b.dy, b.dx);
 }
 
-void Add::forward(const Pass& pass, const Bound& b) const {
-  add(pass.stream(), b.x, b.other, b.y);
-}
+void Add::forward(const Pass& pass, const Bound& b) const { add(pass.stream(), b.x, b.other, b.y); }
 
 }  // namespace annulus

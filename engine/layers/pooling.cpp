@@ -14,9 +14,7 @@ PoolShape pool_shape(int images, ImageShape in, int window, int stride, int padd
           .padding = padding};
 }
 
-ImageShape output_shape(const PoolShape& s) {
-  return {s.out_height(), s.out_width(), s.channels};
-}
+ImageShape output_shape(const PoolShape& s) { return {s.out_height(), s.out_width(), s.channels}; }
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Appends layers, numbers them by kind and holds a BatchNorm back until what follows shows whether it can be fused.
+// Appends layers, numbers them by kind and holds a BatchNorm back until what follows shows whether
+// it can be fused.
 #include "engine/model/builder.h"
 
 #include <fmt/format.h>

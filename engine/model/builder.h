@@ -1,6 +1,6 @@
 // Writes a model down the way it is drawn: one call a layer, in the order of the forward pass.
-// A ReLU or GELU straight after a BatchNorm, and a 2x2 max-pool after those, are fused into it: three passes over memory become
-// one. Called by the functions of engine/model/models.h.
+// A ReLU or GELU straight after a BatchNorm, and a 2x2 max-pool after those, are fused into it:
+// three passes over memory become one. Called by the functions of engine/model/models.h.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// mlp: two hidden layers of 256; the smallest model that shows every part of a step, and the fastest to test with.
+// mlp: two hidden layers of 256; the smallest model that shows every part of a step, and the
+// fastest to test with.
 #include "engine/model/builder.h"
 #include "engine/model/models.h"
 

@@ -29,8 +29,12 @@ void fill(const Parameter& p, std::uint32_t index, std::uint64_t seed, float* va
   const double glorot = std::sqrt(6.0 / (p.fan_in + p.fan_out));
   for (std::size_t i = 0; i < p.count(); ++i) {
     switch (p.init) {
-      case Init::zeros: values[i] = 0.f; break;
-      case Init::ones: values[i] = 1.f; break;
+      case Init::zeros:
+        values[i] = 0.f;
+        break;
+      case Init::ones:
+        values[i] = 1.f;
+        break;
       case Init::kaiming_normal: {
         const auto [even, odd] = normals(draw(i / 2));
         values[i] = static_cast<float>(kaiming * (i % 2 ? odd : even));
@@ -78,6 +82,10 @@ double Model::forward_flops() const {
   double flops = 0;
   for (const Node& node : nodes_) flops += node.layer->forward_flops();
   return flops;
+}
+
+double Model::training_flops() const {
+  return 3 * forward_flops() - nodes_.front().layer->forward_flops();
 }
 
 std::vector<float> initial_parameters(const Model& model, std::uint64_t seed) {

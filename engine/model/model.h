@@ -1,6 +1,7 @@
-// A model: layers in the order of the forward pass, each reading the tensor of an earlier one, and the layout of the flat
-// buffers. Invariant: parameters lie in the order in which the backward pass finishes their gradients, so a bucket is a slice.
-// Built by a ModelBuilder in one of the functions of engine/model/models.h; read by engine/plan, step, evaluate, safetensors.
+// A model: layers in the order of the forward pass, each reading the tensor of an earlier one, and
+// the layout of the flat buffers. Invariant: parameters lie in the order in which the backward pass
+// finishes their gradients, so a bucket is a slice. Built by a ModelBuilder in one of the functions
+// of engine/model/models.h; read by engine/plan, step, evaluate, safetensors.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ struct Node {
 };
 
 // The gradient buffer: a head that rides along with the first bucket, then the gradients.
-// [0] sum of the losses, [1] hits, padding to 64, [64..) BatchNorm's weighted batch statistics, padding, gradients.
+// [0] sum of the losses, [1] hits, padding to 64, [64..) BatchNorm's weighted batch statistics,
+// padding, gradients.
 struct GradientLayout {
   static constexpr std::size_t kLoss = 0, kHits = 1, kStatistics = kAlignFloats;
   std::size_t statistics = 0;  // floats
@@ -40,7 +42,8 @@ class Model {
   const std::vector<Parameter*>& parameters() const { return parameters_; }  // forward order
   const GradientLayout& layout() const { return layout_; }
   std::size_t parameter_count() const;  // without padding
-  double forward_flops() const;         // per image
+  double forward_flops() const;         // per image, of convolutions and dense layers
+  double training_flops() const;        // forward and both gradients; nobody needs the images' own
 
  private:
   std::string name_;
@@ -50,8 +53,8 @@ class Model {
   GradientLayout layout_;
 };
 
-// Initial values of the flat parameter buffer, from the seed alone. Kaiming: He et al. 2015 (arXiv:1502.01852), normal, fan
-// in, gain sqrt(2). Glorot: Glorot & Bengio 2010, uniform.
+// Initial values of the flat parameter buffer, from the seed alone. Kaiming: He et al. 2015
+// (arXiv:1502.01852), normal, fan in, gain sqrt(2). Glorot: Glorot & Bengio 2010, uniform.
 std::vector<float> initial_parameters(const Model& model, std::uint64_t seed);
 
 // Initial running statistics: means 0, variances 1.

@@ -11,10 +11,14 @@ namespace annulus {
 
 const std::vector<ModelEntry>& models() {
   static const std::vector<ModelEntry> table = {
-      {"seed-cnn", "six 3x3 convolutions with BatchNorm and Dropout (the reference experiment's)",
-       seed_cnn, {.dropout_scale = 0.5}},
+      {"seed-cnn",
+       "six 3x3 convolutions with BatchNorm and Dropout (the reference experiment's)",
+       seed_cnn,
+       {.dropout_scale = 0.5}},
       {"resnet-8", "CIFAR ResNet, one block a stage", resnet8, {.label_smoothing = 0}},
-      {"mlp", "two hidden layers of 256, no convolution", mlp,
+      {"mlp",
+       "two hidden layers of 256, no convolution",
+       mlp,
        {.learning_rate_per_1024 = 0.1, .flip = false, .translate = 0}},
   };
   return table;

@@ -1,5 +1,5 @@
-// The models that come with Annulus, by name, each with the recipe that trains it best here. To add one: write a function that
-// returns a Model, and a line in models.cpp.
+// The models that come with Annulus, by name, each with the recipe that trains it best here. To add
+// one: write a function that returns a Model, and a line in models.cpp.
 #pragma once
 
 #include <string>
@@ -17,9 +17,11 @@ struct ModelOptions {
   bool fuse = true;         // see ModelBuilder
 };
 
-Model seed_cnn(const ModelOptions& options);  // [Conv3x3, BN, ReLU] x2, MaxPool, Dropout for 32, 64, 128; Dense head
-Model resnet8(const ModelOptions& options);   // CIFAR ResNet with one block a stage: 16, 32, 64 filters
-Model mlp(const ModelOptions& options);       // two hidden layers of 256
+Model seed_cnn(const ModelOptions& options);  // [Conv3x3, BN, ReLU] x2, MaxPool, Dropout for 32,
+                                              // 64, 128; Dense head
+Model resnet8(
+    const ModelOptions& options);        // CIFAR ResNet with one block a stage: 16, 32, 64 filters
+Model mlp(const ModelOptions& options);  // two hidden layers of 256
 
 struct ModelEntry {
   std::string name, summary;

@@ -5,7 +5,8 @@
 namespace annulus {
 namespace {
 
-// [Conv3x3, BN, ReLU, Conv3x3, BN] + shortcut, ReLU. The shortcut is the input itself, or Conv1x1 + BN where shapes differ.
+// [Conv3x3, BN, ReLU, Conv3x3, BN] + shortcut, ReLU. The shortcut is the input itself, or Conv1x1 +
+// BN where shapes differ.
 void block(ModelBuilder& m, int width, int stride) {
   const int input = m.here();
   m.conv({.filters = width, .kernel = 3, .stride = stride, .padding = 1, .bias = false});

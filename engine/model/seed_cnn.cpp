@@ -1,4 +1,5 @@
-// seed-cnn: the network of the reference experiment. 551,722 parameters, 77.8 MFLOP forward an image.
+// seed-cnn: the network of the reference experiment. 551,722 parameters, 77.8 MFLOP forward an
+// image.
 #include "engine/model/builder.h"
 #include "engine/model/models.h"
 

@@ -1,5 +1,6 @@
-// The program as a user runs it: results on stdout, errors in one line with their exit code, a run folder that repeats, and the
-// same bits in every mode of the CPU device, with one thread or two, with its checker on or off.
+// The program as a user runs it: results on stdout, errors in one line with their exit code, a run
+// folder that repeats, and the same bits in every mode of the CPU device, with one thread or two,
+// with its checker on or off.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -28,22 +29,25 @@ std::string slurp(const std::filesystem::path& path) {
 class Cli : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("annulus-cli-" + std::to_string(::getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("annulus-cli-" + std::to_string(::getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs the program under a shell; `environment` as "A=1 B=2". ANNULUS_DATA and EPOCHS are not inherited.
+  // Runs the program under a shell; `environment` as "A=1 B=2". ANNULUS_DATA and EPOCHS are not
+  // inherited.
   Outcome run(const std::string& arguments, const std::string& environment = "") const {
     const auto err = folder_ / "stderr";
-    const std::string command = "cd " + folder_.string() +
-                                " && env -u ANNULUS_DATA -u EPOCHS " + environment + " " +
-                                ANNULUS_PROGRAM + " " + arguments + " 2>" + err.string();
+    const std::string command = "cd " + folder_.string() + " && env -u ANNULUS_DATA -u EPOCHS " +
+                                environment + " " + ANNULUS_PROGRAM + " " + arguments + " 2>" +
+                                err.string();
     Outcome outcome;
     FILE* pipe = popen(command.c_str(), "r");
     std::array<char, 4096> chunk{};
-    while (std::size_t n = fread(chunk.data(), 1, chunk.size(), pipe)) outcome.out.append(chunk.data(), n);
+    while (std::size_t n = fread(chunk.data(), 1, chunk.size(), pipe))
+      outcome.out.append(chunk.data(), n);
     const int status = pclose(pipe);
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcome.err = slurp(err);
@@ -53,10 +57,12 @@ class Cli : public testing::Test {
   std::filesystem::path folder_;
 };
 
-const std::string kShortRun = "train --data synthetic --model resnet-8 --batch-size 20 --max-steps 3 ";
+const std::string kShortRun =
+    "train --data synthetic --model resnet-8 --batch-size 20 --max-steps 3 ";
 
 TEST_F(Cli, TrainsAndLeavesARunFolder) {
-  const Outcome train = run("train --data synthetic --model mlp --batch-size 500 --epochs 2 --out a/run");
+  const Outcome train =
+      run("train --data synthetic --model mlp --batch-size 500 --epochs 2 --out a/run");
   ASSERT_EQ(train.code, 0) << train.err;
   const std::regex line(
       R"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z epoch=\d+ loss=\d+\.\d+ accuracy=\d\.\d+ val_loss=\d+\.\d+ val_accuracy=\d\.\d+ images_per_sec=\d+\.\d\n){2})");
@@ -90,7 +96,8 @@ TEST_F(Cli, TrainsAndLeavesARunFolder) {
 TEST_F(Cli, SameSeedSameBitsInEveryModeOfTheDevice) {
   const auto weights_of = [&](const std::string& name, const std::string& options,
                               const std::string& environment) {
-    const Outcome outcome = run(kShortRun + options + " --virtual-ranks 2 --out " + name, environment);
+    const Outcome outcome =
+        run(kShortRun + options + " --virtual-ranks 2 --out " + name, environment);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err.find("annulus cpu device"), std::string::npos) << outcome.err;
     return slurp(folder_ / name / "model.safetensors");
@@ -100,8 +107,10 @@ TEST_F(Cli, SameSeedSameBitsInEveryModeOfTheDevice) {
   EXPECT_EQ(first, weights_of("again", "--threads 1", "ANNULUS_CPU_CHECK=0"));
   EXPECT_EQ(first, weights_of("two", "--threads 2", "ANNULUS_CPU_CHECK=0"));
   EXPECT_EQ(first, weights_of("three", "--threads 3", "ANNULUS_CPU_CHECK=1"));
-  EXPECT_EQ(first, weights_of("threads", "--threads 2", "ANNULUS_CPU_MODE=threads ANNULUS_CPU_CHECK=1"));
-  EXPECT_EQ(first, weights_of("shuffled", "--threads 2", "ANNULUS_CPU_MODE=shuffled:5 ANNULUS_CPU_CHECK=1"));
+  EXPECT_EQ(first,
+            weights_of("threads", "--threads 2", "ANNULUS_CPU_MODE=threads ANNULUS_CPU_CHECK=1"));
+  EXPECT_EQ(first, weights_of("shuffled", "--threads 2",
+                              "ANNULUS_CPU_MODE=shuffled:5 ANNULUS_CPU_CHECK=1"));
   EXPECT_NE(first, weights_of("seed", "--threads 1 --seed 2", "ANNULUS_CPU_CHECK=0"));
 }
 
@@ -109,8 +118,9 @@ TEST_F(Cli, EnvironmentTwinsAndTheirOrder) {
   const auto epochs_of = [&](const std::string& options, const std::string& environment) {
     static int number = 0;
     const std::string name = "run" + std::to_string(number++);
-    const Outcome outcome = run("train --data synthetic --model mlp --batch-size 1000 --out " + name +
-                                    " " + options, environment);
+    const Outcome outcome =
+        run("train --data synthetic --model mlp --batch-size 1000 --out " + name + " " + options,
+            environment);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return std::count(outcome.out.begin(), outcome.out.end(), '\n');
   };
@@ -148,15 +158,15 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
       {"train --device cuda --data synthetic", 4, {"cuda", "CPU device"}},
       {"train --data synthetic --out file/run", 6, {"file/run"}},
       {"eval --weights nothing.safetensors --data synthetic", 3, {"nothing.safetensors"}},
-      {"train --data synthetic --model mlp --lr 1e30 --epochs 3 --batch-size 500 --out diverged", 5,
+      {"train --data synthetic --model mlp --lr 1e30 --epochs 3 --batch-size 500 --out diverged",
+       5,
        {"diverged", "--lr"}},
   };
   for (const Misuse& misuse : cases) {
     const Outcome outcome = run(misuse.arguments);
     EXPECT_EQ(outcome.code, misuse.code) << misuse.arguments << ": " << outcome.err;
-    const std::string last = outcome.err.substr(outcome.err.rfind("annulus: ") == std::string::npos
-                                                    ? 0
-                                                    : outcome.err.rfind("annulus: "));
+    const std::string last = outcome.err.substr(
+        outcome.err.rfind("annulus: ") == std::string::npos ? 0 : outcome.err.rfind("annulus: "));
     EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
     for (const std::string& part : misuse.says)
       EXPECT_NE(last.find(part), std::string::npos) << part << " is not in: " << last;
@@ -164,7 +174,8 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
 }
 
 TEST_F(Cli, ARunFolderIsNeverOverwritten) {
-  const std::string command = "train --data synthetic --model mlp --batch-size 1000 --max-steps 1 --out run";
+  const std::string command =
+      "train --data synthetic --model mlp --batch-size 1000 --max-steps 1 --out run";
   ASSERT_EQ(run(command).code, 0);
   const std::string before = slurp(folder_ / "run/model.safetensors");
   const Outcome second = run(command);

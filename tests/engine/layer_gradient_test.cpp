@@ -1,5 +1,6 @@
-// Every layer by central finite differences. Each layer under test stands behind a convolution (or a dense layer), whose
-// parameters' gradients pass through the layer's data gradient; its own parameters are varied too.
+// Every layer by central finite differences. Each layer under test stands behind a convolution (or
+// a dense layer), whose parameters' gradients pass through the layer's data gradient; its own
+// parameters are varied too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace annulus {
 namespace {
 
-// fp32 sums of a few hundred terms carry ~1e-5 of noise, divided by 2 * kStep; the truncation error is O(kStep^2).
+// fp32 sums of a few hundred terms carry ~1e-5 of noise, divided by 2 * kStep; the truncation error
+// is O(kStep^2).
 constexpr float kStep = 1e-2f;
 constexpr double kRelative = 2e-2;  // of the tensor's largest gradient
 constexpr double kAbsolute = 3e-3;
@@ -24,14 +26,16 @@ struct Mismatch {
   double analytic = 0, numeric = 0;
 };
 
-// The elements whose gradient (times `scale`, 1 unless a fault is planted) disagrees with the difference quotient.
+// The elements whose gradient (times `scale`, 1 unless a fault is planted) disagrees with the
+// difference quotient.
 std::vector<Mismatch> check_gradients(TinyRun& run, double scale = 1) {
   const std::vector<float> gradients = run.gradients();
   std::vector<Mismatch> mismatches;
   for (const Parameter* p : run.model().parameters()) {
     const float* g = gradients.data() + p->slice.offset;
     double largest = 0;
-    for (std::size_t i = 0; i < p->count(); ++i) largest = std::max(largest, std::abs(double(g[i])));
+    for (std::size_t i = 0; i < p->count(); ++i)
+      largest = std::max(largest, std::abs(double(g[i])));
     const std::size_t stride = std::max<std::size_t>(1, p->count() / kElements);
     for (std::size_t i = 0; i < p->count(); i += stride) {
       float& value = run.parameters()[p->slice.offset + i];

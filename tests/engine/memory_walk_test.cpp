@@ -1,4 +1,5 @@
-// The activation arena never hands out memory twice, and the walk of a whole model never lets two live tensors overlap.
+// The activation arena never hands out memory twice, and the walk of a whole model never lets two
+// live tensors overlap.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What programs read from a run: the epoch line through Katib's default filter, metrics.jsonl as strict JSON.
+// What programs read from a run: the epoch line through Katib's default filter, metrics.jsonl as
+// strict JSON.
 #include <gtest/gtest.h>
 
 #include <clocale>

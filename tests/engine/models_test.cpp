@@ -17,8 +17,8 @@ TEST(Models, SeedCnnIsTheReferenceNetwork) {
 }
 
 TEST(Models, Resnet8) {
-  // 3x3 convolutions 432 + 2*2304 + (4608+9216) + (18432+36864), shortcuts 512 + 2048, BatchNorm 2 * (16*3 + 32*3 + 64*3),
-  // head 650.
+  // 3x3 convolutions 432 + 2*2304 + (4608+9216) + (18432+36864), shortcuts 512 + 2048, BatchNorm 2
+  // * (16*3 + 32*3 + 64*3), head 650.
   EXPECT_EQ(resnet8({}).parameter_count(), 432u + 4608 + 13824 + 55296 + 2560 + 672 + 650);
 }
 

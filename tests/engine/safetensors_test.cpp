@@ -1,4 +1,5 @@
-// Weights survive the file bit for bit; a damaged or foreign file is an error that names what is wrong and changes nothing.
+// Weights survive the file bit for bit; a damaged or foreign file is an error that names what is
+// wrong and changes nothing.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -72,8 +73,8 @@ TEST_F(Safetensors, DamagedFilesAreErrors) {
   const std::string good = bytes();
   Weights weights(model_, 6);
   const auto load = [&] { load_weights(path_, model_, weights); };
-  for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{8}, good.size() / 2,
-                                 good.size() - 1}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{4}, std::size_t{8}, good.size() / 2, good.size() - 1}) {
     write(good.substr(0, size));
     EXPECT_NE(error_of(load), "no error") << "cut to " << size << " bytes";
   }

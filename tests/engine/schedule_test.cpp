@@ -15,7 +15,7 @@ TEST(Schedule, Constant) {
 
 TEST(Schedule, OneCycleRisesThenFallsToZero) {
   const Schedule s{.kind = ScheduleKind::one_cycle, .peak = 1, .warmup = 0.2, .updates = 10};
-  EXPECT_DOUBLE_EQ(s.rate(0), 0.25);   // progress 0.05 of a warm-up of 0.2
+  EXPECT_DOUBLE_EQ(s.rate(0), 0.25);  // progress 0.05 of a warm-up of 0.2
   EXPECT_DOUBLE_EQ(s.rate(1), 0.75);
   EXPECT_DOUBLE_EQ(s.rate(2), 0.9375);  // progress 0.25: 1 - 0.05 / 0.8
   EXPECT_DOUBLE_EQ(s.rate(9), 0.0625);

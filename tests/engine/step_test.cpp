@@ -79,7 +79,8 @@ TEST(Step, RingOrderAddsTheSameNumbersInAnotherOrder) {
                            rank.parameters().size() * sizeof(float)));
 }
 
-// Each rank normalises with its own statistics; the running ones are the average over the ranks, weighted by samples.
+// Each rank normalises with its own statistics; the running ones are the average over the ranks,
+// weighted by samples.
 TEST(Step, RunningStatisticsAverageOverRanks) {
   const Dataset data = random_dataset(8, kImage, 5);
   const auto first_layer_only = [] {
@@ -98,7 +99,8 @@ TEST(Step, RunningStatisticsAverageOverRanks) {
       std::vector<double> values;
       for (int i = 0; i < 4; ++i)
         for (std::size_t pixel = 0; pixel < 64; ++pixel)
-          values.push_back((data.images[(order[rank * 4 + i] * 64 + pixel) * 3 + c] - 128.0) / 64.0);
+          values.push_back((data.images[(order[rank * 4 + i] * 64 + pixel) * 3 + c] - 128.0) /
+                           64.0);
       double m = 0, v = 0;
       for (double x : values) m += x / double(values.size());
       for (double x : values) v += (x - m) * (x - m) / double(values.size() - 1);

@@ -1,5 +1,5 @@
-// A model on random images with the loss <logits, r>, r fixed and random: what the gradient tests differentiate.
-// Used by layer_gradient_test and plan_test.
+// A model on random images with the loss <logits, r>, r fixed and random: what the gradient tests
+// differentiate. Used by layer_gradient_test and plan_test.
 #pragma once
 
 #include "engine/plan.h"
@@ -22,8 +22,8 @@ class TinyRun {
         activations_(plan_.activation_floats()),
         workspace_(plan_.workspace_bytes()),
         gradients_(std::vector<float>(model_.layout().size(), 0.f)),
-        state_(std::vector<StepState>{{.seed = 5, .step = 2, .epoch = 0, .first_sample = 0,
-                                       .learning_rate = 0}}) {
+        state_(std::vector<StepState>{
+            {.seed = 5, .step = 2, .epoch = 0, .first_sample = 0, .learning_rate = 0}}) {
     plan_.bind(activations_.span(), workspace_.span());
     parameters_ = weights_.parameters.download();
     // Biases and BatchNorm start at 0 and 1: move them, so that a gradient that ignores them shows.

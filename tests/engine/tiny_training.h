@@ -1,5 +1,5 @@
-// A few training steps on a small random data set, with the numbers of ranks and the batch as the test wants them.
-// Used by step_test, evaluate_test and golden_test.
+// A few training steps on a small random data set, with the numbers of ranks and the batch as the
+// test wants them. Used by step_test, evaluate_test and golden_test.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,11 @@
 namespace annulus {
 
 inline Dataset random_dataset(std::size_t count, ImageShape image, int classes) {
-  Dataset data{.name = "random", .image = image, .classes = classes, .class_names = {}, .images = {},
+  Dataset data{.name = "random",
+               .image = image,
+               .classes = classes,
+               .class_names = {},
+               .images = {},
                .labels = {}};
   data.images.resize(count * image.size());
   data.labels.resize(count);

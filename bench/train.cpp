@@ -1,0 +1,214 @@
+// bench_train: how fast the whole training step runs and where its time goes. Images/s of full
+// steps (median of several, with the spread), then each layer's forward and backward by themselves,
+// as GFLOP/s and as a share of what this machine's FMA units can do, measured in the same run.
+// Random images: no data set is needed.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "bench/machine.h"
+#include "engine/model/models.h"
+#include "engine/step.h"
+#include "kernels/philox.h"
+#include "kernels/softmax_xent.h"
+
+namespace {
+
+using namespace annulus;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string model = "seed-cnn";
+  int batch = 64, virtual_ranks = 1, threads = 2;
+  double seconds = 10;
+  bool layers = true, json = false;
+};
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+struct Spread {
+  double median = 0, smallest = 0, largest = 0;
+};
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values.front(), values.back()};
+}
+
+Dataset random_images(std::size_t count) {
+  Dataset data{.name = "random",
+               .image = {32, 32, 3},
+               .classes = 10,
+               .class_names = {},
+               .images = {},
+               .labels = {}};
+  data.images.resize(count * data.image.size());
+  data.labels.resize(count);
+  for (std::size_t i = 0; i < data.images.size(); ++i)
+    data.images[i] = static_cast<std::uint8_t>(philox(1, 0, 0, 0, std::uint32_t(i)).x);
+  for (std::size_t i = 0; i < count; ++i) data.labels[i] = static_cast<std::uint8_t>(i % 10);
+  return data;
+}
+
+// What every part of this bench works on.
+struct Bench {
+  explicit Bench(const Options& options)
+      : batches{.samples = 4 * std::size_t(options.batch) * options.virtual_ranks,
+                .ranks = options.virtual_ranks,
+                .batch_per_rank = options.batch},
+        entry(find_model(options.model)),
+        model(entry.build({.dropout_scale = float(entry.recipe.dropout_scale)})),
+        data(random_images(batches.samples), {128, 128, 128, 0}, {64, 64, 64, 1}),
+        weights(model, 1),
+        optimizer(model, entry.recipe) {}
+
+  Batches batches;
+  const ModelEntry& entry;
+  Model model;
+  Device device;
+  ResidentData data;
+  Weights weights;
+  Optimizer optimizer;
+};
+
+// Milliseconds of each full step, after three to warm up.
+std::vector<double> time_steps(Bench& bench, double seconds) {
+  Augmentation augmentation = bench.data.normalisation();
+  augmentation.flip = bench.entry.recipe.flip;
+  augmentation.translate = bench.entry.recipe.translate;
+  TrainStep step(bench.model, bench.device, bench.data,
+                 {.batches = bench.batches,
+                  .label_smoothing = float(bench.entry.recipe.label_smoothing),
+                  .augmentation = augmentation},
+                 bench.weights, bench.optimizer, [](const StepResult&) {});
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  for (std::size_t i = 0; i < 8 || milliseconds_since(begin) < 1000 * seconds; ++i) {
+    const auto start = Clock::now();
+    step.run(0, i % bench.batches.steps(), 1e-4f);
+    step.finish();
+    if (i >= 3) times.push_back(milliseconds_since(start));
+  }
+  return times;
+}
+
+struct LayerTime {
+  const Layer* layer;
+  double forward = 0, backward = 0;  // ms, medians
+};
+
+// Each layer's calls by themselves, on the memory that the plan gave them.
+std::vector<LayerTime> time_layers(Bench& bench, int batch) {
+  constexpr int kRuns = 15;
+  Plan plan(bench.model, bench.device, batch, PlanKind::training);
+  Buffer<float> activations(std::vector<float>(plan.activation_floats(), 0.1f));
+  Buffer<std::byte> workspace(plan.workspace_bytes());
+  Buffer<float> gradients(std::vector<float>(bench.model.layout().size(), 0.f));
+  Buffer<StepState> state(std::vector<StepState>(1, StepState{}));
+  Buffer<std::int32_t> labels(batch);
+  plan.bind(activations.span(), workspace.span());
+  const GradientLayout& layout = bench.model.layout();
+  const Pass pass{.device = bench.device,
+                  .parameters = bench.weights.parameters.span(),
+                  .gradients = gradients.span().subspan(layout.head(), layout.parameters),
+                  .statistics = gradients.span().subspan(layout.kStatistics, layout.statistics),
+                  .running = bench.weights.running.cspan(),
+                  .state = state.cspan()};
+
+  const std::size_t count = plan.calls().size();
+  std::vector<std::vector<double>> forward(count), backward(count);
+  const auto timed = [&](std::vector<double>& times, const auto& run) {
+    const auto start = Clock::now();
+    run();
+    bench.device.compute.synchronize();
+    times.push_back(milliseconds_since(start));
+  };
+  for (int run = 0; run < kRuns; ++run) {
+    bench.data.load(pass.stream(), state.cspan(), 0, bench.data.normalisation(), plan.input(),
+                    labels.span());
+    bench.device.compute.synchronize();
+    for (std::size_t i = 0; i < count; ++i) {
+      const Plan::Call& call = plan.calls()[i];
+      timed(forward[i], [&] { call.layer->forward(pass, call.bound); });
+    }
+    for (std::size_t i = count; i-- > 0;)
+      timed(backward[i], [&] { plan.backward_call(pass, plan.calls()[i]); });
+  }
+  std::vector<LayerTime> times;
+  for (std::size_t i = 0; i < count; ++i)
+    times.push_back(
+        {plan.calls()[i].layer, spread_of(forward[i]).median, spread_of(backward[i]).median});
+  return times;
+}
+
+std::string share(double flops, double ms, double peak_gflops) {
+  if (flops == 0 || ms == 0) return "";
+  const double gflops = flops / ms * 1e-6;
+  return fmt::format("{:.1f} ({:.0f} %)", gflops, 100 * gflops / peak_gflops);
+}
+
+void print_layers(const std::vector<LayerTime>& times, int batch, double peak_gflops) {
+  double total = 0;
+  for (const LayerTime& t : times) total += t.forward + t.backward;
+  fmt::print("{:<8} {:>12} {:>9} {:>9} {:>7} {:>16} {:>16}\n", "layer", "output", "fwd ms",
+             "bwd ms", "share", "fwd GFLOP/s", "bwd GFLOP/s");
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const LayerTime& t = times[i];
+    const ImageShape& out = t.layer->out();
+    const double flops = t.layer->forward_flops() * batch;
+    const double backward_flops = flops * (i == 0 ? 1 : 2);  // nobody needs the images' gradient
+    fmt::print("{:<8} {:>12} {:>9.3f} {:>9.3f} {:>6.1f}% {:>16} {:>16}\n", t.layer->name(),
+               fmt::format("{}x{}x{}", out.height, out.width, out.channels), t.forward, t.backward,
+               100 * (t.forward + t.backward) / total, share(flops, t.forward, peak_gflops),
+               share(backward_flops, t.backward, peak_gflops));
+  }
+  fmt::print("{:<8} {:>12} {:>19.3f} ms in layers\n", "sum", "", total);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Times the training step: images/s, then each layer.", "bench_train");
+  app.add_option("--model", options.model, "a model of annulus train")->capture_default_str();
+  app.add_option("--batch-size", options.batch, "images per rank")->capture_default_str();
+  app.add_option("--virtual-ranks", options.virtual_ranks)->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "of full steps")->capture_default_str();
+  app.add_flag("--layers,!--no-layers", options.layers, "time each layer too");
+  app.add_flag("--json", options.json, "one JSON object instead of tables");
+  CLI11_PARSE(app, argc, argv);
+  setenv("ANNULUS_CPU_THREADS", std::to_string(options.threads).c_str(), 1);
+
+  Bench bench(options);
+  const Spread step = spread_of(time_steps(bench, options.seconds));
+  const double images = double(options.batch) * options.virtual_ranks;
+  const double images_per_second = 1000 * images / step.median;
+  const double gflops = images_per_second * bench.model.training_flops() * 1e-9;
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"model", options.model},
+                                      {"batch_size", options.batch},
+                                      {"virtual_ranks", options.virtual_ranks},
+                                      {"threads", options.threads},
+                                      {"images_per_sec", images_per_second},
+                                      {"images_per_sec_min", 1000 * images / step.largest},
+                                      {"images_per_sec_max", 1000 * images / step.smallest},
+                                      {"gflops", gflops}}
+                           .dump());
+    return 0;
+  }
+  const double peak = measure_machine(options.threads).gflops;
+  fmt::print(
+      "{} batch {} x {} ranks, {} threads: {:.1f} images/s (median; {:.1f} to {:.1f}), "
+      "{:.1f} GFLOP/s = {:.0f} % of {:.0f} GFLOP/s FMA peak\n\n",
+      options.model, options.batch, options.virtual_ranks, options.threads, images_per_second,
+      1000 * images / step.largest, 1000 * images / step.smallest, gflops, 100 * gflops / peak,
+      peak);
+  if (options.layers) print_layers(time_layers(bench, options.batch), options.batch, peak);
+  return 0;
+}
