@@ -26,8 +26,10 @@ void choose_device(const std::string& device, int threads) {
 Datasets load(const std::string& spec) {
   Datasets data = load_datasets({.spec = spec});
   if (data.choice == DataChoice::fallback) fmt::print(stderr, "{}\n", how_to_get_cifar10());
-  fmt::print(stderr, "data: {} from {}: {} training and {} test images\n", data.train.name,
-             data.source, data.train.size(), data.test.size());
+  fmt::print(stderr, "data: {}, {} training and {} test images\n",
+             data.source == "synthetic" ? data.source
+                                        : fmt::format("{} in {}", data.train.name, data.source),
+             data.train.size(), data.test.size());
   return data;
 }
 
