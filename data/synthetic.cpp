@@ -80,11 +80,11 @@ struct Patch {
         period(label % 2 == 0 ? kFinePeriod : kCoarsePeriod),
         phase_x(numbers.between(0.f, 1.f)),
         phase_y(numbers.between(0.f, 1.f)),
-        radius(numbers.between(8.f, 11.f)),
+        radius(numbers.between(6.f, 9.f)),
         slope(numbers.between(-1.f, 1.f) < 0.f ? -1.f : 1.f) {
     center_x = numbers.between(radius, kSide - radius);
     center_y = numbers.between(radius, kSide - radius);
-    for (float& c : contrast) c = numbers.between(20.f, 60.f);
+    for (float& c : contrast) c = numbers.between(20.f, 50.f);
   }
 
   bool covers(float x, float y) const {

@@ -1,0 +1,113 @@
+// Which data a run gets and who decided, the checksum, and the statistics that normalisation uses.
+#include "data/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "data/checksum.h"
+#include "data/cifar.h"
+#include "tests/data/data_files.h"
+
+namespace annulus {
+namespace {
+
+// Sets or clears ANNULUS_DATA for one test.
+class DataVariable {
+ public:
+  explicit DataVariable(const char* value) {
+    if (const char* old = std::getenv("ANNULUS_DATA")) old_ = old;
+    set(value);
+  }
+  ~DataVariable() { set(old_ ? old_->c_str() : nullptr); }
+  DataVariable(const DataVariable&) = delete;
+  DataVariable& operator=(const DataVariable&) = delete;
+
+ private:
+  static void set(const char* value) {
+    if (value == nullptr)
+      unsetenv("ANNULUS_DATA");
+    else
+      setenv("ANNULUS_DATA", value, 1);
+  }
+  std::optional<std::string> old_;
+};
+
+TEST(LoadDatasets, TheOptionBeatsTheEnvironment) {
+  const test::TemporaryFolder folder;
+  test::write_cifar10(folder.path(), 1);
+  const DataVariable variable("/this/folder/does/not/exist");
+  const Datasets datasets = load_datasets({.spec = folder.path().string()});
+  EXPECT_EQ(datasets.choice, DataChoice::option);
+  EXPECT_EQ(datasets.source, folder.path().string());
+}
+
+TEST(LoadDatasets, TheEnvironmentBeatsTheSyntheticSet) {
+  const test::TemporaryFolder folder;
+  test::write_cifar10(folder.path(), 1);
+  const DataVariable variable(folder.path().c_str());
+  EXPECT_EQ(load_datasets({}).choice, DataChoice::environment);
+  EXPECT_EQ(load_datasets({.spec = "synthetic"}).source, "synthetic");
+}
+
+TEST(LoadDatasets, AWrongEnvironmentIsAnErrorNotTheSyntheticSet) {
+  const DataVariable variable("/this/folder/does/not/exist");
+  const std::string message = test::data_error([] { load_datasets({}); });
+  EXPECT_TRUE(test::says(message, "/this/folder/does/not/exist")) << message;
+}
+
+TEST(LoadDatasets, WithNothingSetTheSyntheticSetStandsIn) {
+  for (const char* unset : {static_cast<const char*>(nullptr), ""}) {
+    const DataVariable variable(unset);
+    const Datasets datasets = load_datasets({});
+    EXPECT_EQ(datasets.choice, DataChoice::fallback);
+    EXPECT_EQ(datasets.source, "synthetic");
+  }
+}
+
+TEST(LoadDatasets, MeasuresTheTrainingImages) {
+  const test::TemporaryFolder folder;
+  test::write_cifar10(folder.path(), 1);
+  // Red 0 and 255 in turn, green 7 everywhere, blue 0 … 255 four times.
+  std::vector<std::uint8_t> record = {0};
+  for (int i = 0; i < 1024; ++i) record.push_back(i % 2 == 0 ? 0 : 255);
+  record.insert(record.end(), 1024, 7);
+  for (int i = 0; i < 1024; ++i) record.push_back(static_cast<std::uint8_t>(i));
+  for (int k = 1; k <= 5; ++k)
+    test::write_file(folder.path() / ("data_batch_" + std::to_string(k) + ".bin"), record);
+
+  const Datasets datasets = load_datasets({.spec = folder.path().string()});
+  EXPECT_FLOAT_EQ(datasets.mean[0], 127.5f);
+  EXPECT_FLOAT_EQ(datasets.std_dev[0], 127.5f);
+  EXPECT_FLOAT_EQ(datasets.mean[1], 7.f);
+  EXPECT_FLOAT_EQ(datasets.std_dev[1], 1.f);  // of a constant channel
+  EXPECT_FLOAT_EQ(datasets.mean[2], 127.5f);
+  EXPECT_FLOAT_EQ(datasets.std_dev[2], 73.900272f);  // sqrt((256^2 - 1) / 12)
+}
+
+TEST(LoadDatasets, TheChecksumIsThatOfTheFilesInTurn) {
+  const test::TemporaryFolder folder;
+  test::write_cifar10(folder.path(), 1);
+  Sha256 expected;
+  for (int k = 1; k <= 6; ++k) expected.add(test::cifar_records(1, k));
+  EXPECT_EQ(read_cifar10(folder.path()).checksum, expected.finish());
+}
+
+// FIPS 180-2, appendix B.1.
+TEST(Sha256, OfAbc) {
+  Sha256 checksum;
+  const std::vector<std::uint8_t> a = {'a'}, bc = {'b', 'c'};
+  checksum.add(a);
+  checksum.add(bc);
+  EXPECT_EQ(checksum.finish(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(HowToGetCifar10, NamesAddressChecksumFolderAndCommand) {
+  for (const char* words : {"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+                            "c32a1d4ab5d03f1284b67883e8d87530", "cifar-10-batches-bin", "--data"})
+    EXPECT_TRUE(test::says(how_to_get_cifar10(), words)) << words;
+}
+
+}  // namespace
+}  // namespace annulus
