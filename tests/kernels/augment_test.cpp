@@ -104,7 +104,7 @@ TEST(Augment, EveryOtherEpochIsMirrored) {
     EXPECT_EQ(third[i], first[i]) << "image " << i;
     mirrored += first[i] == mirror;
   }
-  EXPECT_NEAR(mirrored, kImages / 2, 50) << "five standard deviations";
+  EXPECT_NEAR(mirrored, 0.5 * kImages, 50) << "five standard deviations";
 }
 
 TEST(Augment, MirroringBelongsToTheImageNotToItsPlace) {
