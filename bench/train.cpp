@@ -56,8 +56,8 @@ Dataset random_images(std::size_t count) {
 }
 
 // What every part of this bench works on.
-struct Bench {
-  explicit Bench(const Options& options)
+struct Subject {
+  explicit Subject(const Options& options)
       : batches{.samples = 4 * std::size_t(options.batch) * options.virtual_ranks,
                 .ranks = options.virtual_ranks,
                 .batch_per_rank = options.batch},
@@ -77,20 +77,20 @@ struct Bench {
 };
 
 // Milliseconds of each full step, after three to warm up.
-std::vector<double> time_steps(Bench& bench, double seconds) {
-  Augmentation augmentation = bench.data.normalisation();
-  augmentation.flip = bench.entry.recipe.flip;
-  augmentation.translate = bench.entry.recipe.translate;
-  TrainStep step(bench.model, bench.device, bench.data,
-                 {.batches = bench.batches,
-                  .label_smoothing = float(bench.entry.recipe.label_smoothing),
+std::vector<double> time_steps(Subject& subject, double seconds) {
+  Augmentation augmentation = subject.data.normalisation();
+  augmentation.flip = subject.entry.recipe.flip;
+  augmentation.translate = subject.entry.recipe.translate;
+  TrainStep step(subject.model, subject.device, subject.data,
+                 {.batches = subject.batches,
+                  .label_smoothing = float(subject.entry.recipe.label_smoothing),
                   .augmentation = augmentation},
-                 bench.weights, bench.optimizer, [](const StepResult&) {});
+                 subject.weights, subject.optimizer, [](const StepResult&) {});
   std::vector<double> times;
   const auto begin = Clock::now();
   for (std::size_t i = 0; i < 8 || milliseconds_since(begin) < 1000 * seconds; ++i) {
     const auto start = Clock::now();
-    step.run(0, i % bench.batches.steps(), 1e-4f);
+    step.run(0, i % subject.batches.steps(), 1e-4f);
     step.finish();
     if (i >= 3) times.push_back(milliseconds_since(start));
   }
@@ -103,21 +103,21 @@ struct LayerTime {
 };
 
 // Each layer's calls by themselves, on the memory that the plan gave them.
-std::vector<LayerTime> time_layers(Bench& bench, int batch) {
+std::vector<LayerTime> time_layers(Subject& subject, int batch) {
   constexpr int kRuns = 15;
-  Plan plan(bench.model, bench.device, batch, PlanKind::training);
+  Plan plan(subject.model, subject.device, batch, PlanKind::training);
   Buffer<float> activations(std::vector<float>(plan.activation_floats(), 0.1f));
   Buffer<std::byte> workspace(plan.workspace_bytes());
-  Buffer<float> gradients(std::vector<float>(bench.model.layout().size(), 0.f));
+  Buffer<float> gradients(std::vector<float>(subject.model.layout().size(), 0.f));
   Buffer<StepState> state(std::vector<StepState>(1, StepState{}));
   Buffer<std::int32_t> labels(batch);
   plan.bind(activations.span(), workspace.span());
-  const GradientLayout& layout = bench.model.layout();
-  const Pass pass{.device = bench.device,
-                  .parameters = bench.weights.parameters.span(),
+  const GradientLayout& layout = subject.model.layout();
+  const Pass pass{.device = subject.device,
+                  .parameters = subject.weights.parameters.span(),
                   .gradients = gradients.span().subspan(layout.head(), layout.parameters),
                   .statistics = gradients.span().subspan(layout.kStatistics, layout.statistics),
-                  .running = bench.weights.running.cspan(),
+                  .running = subject.weights.running.cspan(),
                   .state = state.cspan()};
 
   const std::size_t count = plan.calls().size();
@@ -125,13 +125,13 @@ std::vector<LayerTime> time_layers(Bench& bench, int batch) {
   const auto timed = [&](std::vector<double>& times, const auto& run) {
     const auto start = Clock::now();
     run();
-    bench.device.compute.synchronize();
+    subject.device.compute.synchronize();
     times.push_back(milliseconds_since(start));
   };
   for (int run = 0; run < kRuns; ++run) {
-    bench.data.load(pass.stream(), state.cspan(), 0, bench.data.normalisation(), plan.input(),
-                    labels.span());
-    bench.device.compute.synchronize();
+    subject.data.load(pass.stream(), state.cspan(), 0, subject.data.normalisation(), plan.input(),
+                      labels.span());
+    subject.device.compute.synchronize();
     for (std::size_t i = 0; i < count; ++i) {
       const Plan::Call& call = plan.calls()[i];
       timed(forward[i], [&] { call.layer->forward(pass, call.bound); });
@@ -185,11 +185,11 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   setenv("ANNULUS_CPU_THREADS", std::to_string(options.threads).c_str(), 1);
 
-  Bench bench(options);
-  const Spread step = spread_of(time_steps(bench, options.seconds));
+  Subject subject(options);
+  const Spread step = spread_of(time_steps(subject, options.seconds));
   const double images = double(options.batch) * options.virtual_ranks;
   const double images_per_second = 1000 * images / step.median;
-  const double gflops = images_per_second * bench.model.training_flops() * 1e-9;
+  const double gflops = images_per_second * subject.model.training_flops() * 1e-9;
   if (options.json) {
     fmt::print("{}\n", nlohmann::json{{"model", options.model},
                                       {"batch_size", options.batch},
@@ -202,13 +202,13 @@ int main(int argc, char** argv) {
                            .dump());
     return 0;
   }
-  const double peak = measure_machine(options.threads).gflops;
+  const double peak = bench::measure_machine(static_cast<unsigned>(options.threads)).gflops;
   fmt::print(
       "{} batch {} x {} ranks, {} threads: {:.1f} images/s (median; {:.1f} to {:.1f}), "
       "{:.1f} GFLOP/s = {:.0f} % of {:.0f} GFLOP/s FMA peak\n\n",
       options.model, options.batch, options.virtual_ranks, options.threads, images_per_second,
       1000 * images / step.largest, 1000 * images / step.smallest, gflops, 100 * gflops / peak,
       peak);
-  if (options.layers) print_layers(time_layers(bench, options.batch), options.batch, peak);
+  if (options.layers) print_layers(time_layers(subject, options.batch), options.batch, peak);
   return 0;
 }

@@ -22,7 +22,7 @@ endfunction()
 #              [MODES eager threads shuffled]): a GoogleTest executable.
 # Each mode is one entry of ctest that runs it with the CPU device's streams in that mode: NAME for
 # eager (the default), NAME.threads, NAME.shuffled. Every test runs with the device's checker on.
-#   fast: in every preset, minutes in all.  data: wants the CIFAR-10 files, skipped without them.
+#   fast: in every preset, minutes in all.  data: whole training runs, in the cpu preset; on CIFAR-10 where it is.
 #   slow: only in ./dev test --all.
 function(annulus_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINKS;LABELS;MODES" ${ARGN})

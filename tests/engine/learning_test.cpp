@@ -1,0 +1,44 @@
+// Does it learn? Whole runs by the models' default recipes: the synthetic set by a CNN, and one
+// epoch of CIFAR-10 at the reference experiment's global batch, which must be past the accuracy
+// that experiment reached in ten.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "engine/model/models.h"
+#include "engine/trainer.h"
+
+namespace annulus {
+namespace {
+
+double accuracy_after(TrainOptions options, int epochs, const std::string& spec) {
+  options.recipe = find_model(options.model).recipe;
+  options.recipe.epochs = epochs;
+  const auto path =
+      std::filesystem::temp_directory_path() / ("annulus-learning-" + std::to_string(::getpid()));
+  std::filesystem::remove_all(path);
+  const auto history =
+      train(options, load_datasets({.spec = spec}), RunFolder(path, nlohmann::ordered_json{}));
+  std::filesystem::remove_all(path);
+  return history.back().validation.accuracy;
+}
+
+TEST(Learning, ACnnLearnsTheSyntheticSet) {
+  EXPECT_GT(accuracy_after({.model = "resnet-8", .batch_size = 64}, 3, "synthetic"), 0.8);
+}
+
+TEST(Learning, OneEpochOfCifar10PassesTheReferenceExperiment) {
+  const char* data = std::getenv("ANNULUS_DATA");
+  if (!data) {
+    std::cout << "skipped: no ANNULUS_DATA\n";
+    return;
+  }
+  EXPECT_GT(accuracy_after({.model = "seed-cnn", .batch_size = 64, .virtual_ranks = 16}, 1, data),
+            0.4459);
+}
+
+}  // namespace
+}  // namespace annulus
