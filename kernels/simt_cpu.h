@@ -17,7 +17,6 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-#define __restrict__ __restrict
 #define __shared__ static thread_local  // one host thread runs one block at a time
 
 extern constinit thread_local uint3 threadIdx;

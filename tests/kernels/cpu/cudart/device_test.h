@@ -13,7 +13,7 @@
 
 namespace annulus::test {
 
-inline constexpr std::size_t kDeviceMemory = 256 << 20;
+inline constexpr std::size_t kDeviceMemory = 96 << 20;
 
 class DeviceTest : public testing::Test {
  protected:

@@ -100,24 +100,24 @@ TEST_F(GraphTest, UnjoinedCapture) {
 TEST_F(GraphTest, ARaceInsideAGraphIsReportedAtItsLaunch) {
   begin();
   fork();
-  fill(main.get(), 3, x.span());
-  scale(side.get(), 2, x.cspan(), y.span());
+  declare_write(main.get(), x.span());
+  declare_read(side.get(), x.cspan());
   join();
   const cudaGraphExec_t exec = end();
   EXPECT_EQ(cpu::report_count(), 0u);
   cudaGraphLaunch(exec, main.get());
-  expect_report("race", {"scale_kernel", "fill_kernel"});
+  expect_report("race", {"reading_kernel", "writing_kernel"});
   main.synchronize();
   cudaGraphExecDestroy(exec);
 }
 
 TEST_F(GraphTest, ARaceBetweenAGraphAndAnotherStream) {
   begin();
-  fill(main.get(), 3, x.span());
+  declare_write(main.get(), x.span());
   const cudaGraphExec_t exec = end();
   cudaGraphLaunch(exec, main.get());
-  scale(side.get(), 2, x.cspan(), y.span());
-  expect_report("race", {"scale_kernel", "fill_kernel"});
+  declare_read(side.get(), x.cspan());
+  expect_report("race", {"reading_kernel", "writing_kernel"});
   main.synchronize();
   side.synchronize();
   cudaGraphExecDestroy(exec);

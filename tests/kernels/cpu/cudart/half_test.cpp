@@ -62,7 +62,8 @@ TEST(HalfTest, FloatsRoundToTheNearestBfloat16) {
       ASSERT_GE(std::fabs(value), 0x1.FFp127f);
       return;
     }
-    const double unit = std::max(std::ldexp(1.0, std::ilogb(value) - 7), 0x1p-133);
+    const int exponent = std::max(value == 0 ? -126 : std::ilogb(value), -126);
+    const double unit = std::ldexp(1.0, exponent - 7);
     const double error = std::fabs(static_cast<double>(rounded) - static_cast<double>(value));
     ASSERT_LE(error, unit / 2) << value;
     if (error == unit / 2) {

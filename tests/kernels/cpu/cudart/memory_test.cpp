@@ -34,8 +34,8 @@ TEST_F(MemoryTest, TheLimitIsKeptAndGivenBack) {
 
 TEST_F(MemoryTest, FreedPagesGoBackToTheSystem) {
   void* data = nullptr;
-  ASSERT_EQ(cudaMalloc(&data, 64 << 20), cudaSuccess);
-  ASSERT_EQ(cudaMemset(data, 1, 64 << 20), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&data, 32 << 20), cudaSuccess);
+  ASSERT_EQ(cudaMemset(data, 1, 32 << 20), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   const auto range = cpu::shared_range(data);
   ASSERT_TRUE(range);
@@ -44,7 +44,7 @@ TEST_F(MemoryTest, FreedPagesGoBackToTheSystem) {
   ASSERT_EQ(fstat(range->file, &before), 0);
   ASSERT_EQ(cudaFree(data), cudaSuccess);
   ASSERT_EQ(fstat(range->file, &after), 0);
-  EXPECT_LE((after.st_blocks - before.st_blocks) * 512, -(63 << 20));
+  EXPECT_LE((after.st_blocks - before.st_blocks) * 512, -(31 << 20));
 }
 
 TEST_F(MemoryTest, AllocationsAreAlignedAndApart) {

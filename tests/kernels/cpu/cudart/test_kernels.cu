@@ -15,6 +15,9 @@ __global__ void scale_kernel(float factor, Span<const float> x, Span<float> y) {
   for (std::size_t i : grid_stride(y.size)) y[i] = factor * x[i];
 }
 
+__global__ void reading_kernel(Span<const float>) {}
+__global__ void writing_kernel(Span<float>) {}
+
 __global__ void polynomial_kernel(Span<const float> x, Span<float> y) {
   for (std::size_t i : grid_stride(y.size)) {
     const float v = x[i];
@@ -132,6 +135,8 @@ __global__ void empty_kernel() {}
 
 SIMT_ELEMENTWISE(fill_kernel)
 SIMT_ELEMENTWISE(scale_kernel)
+SIMT_KERNEL(reading_kernel)
+SIMT_KERNEL(writing_kernel)
 SIMT_ELEMENTWISE(polynomial_kernel)
 SIMT_ELEMENTWISE(count_visits_kernel)
 SIMT_KERNEL(block_sums_kernel)
@@ -159,6 +164,14 @@ void fill(cudaStream_t stream, float value, Span<float> y) {
 
 void scale(cudaStream_t stream, float factor, Span<const float> x, Span<float> y) {
   launch(scale_kernel, grid_for(y.size), kBlock, 0, stream, factor, x, y);
+}
+
+void declare_read(cudaStream_t stream, Span<const float> x) {
+  launch(reading_kernel, 1, 1, 0, stream, x);
+}
+
+void declare_write(cudaStream_t stream, Span<float> y) {
+  launch(writing_kernel, 1, 1, 0, stream, y);
 }
 
 void polynomial(cudaStream_t stream, Span<const float> x, Span<float> y) {

@@ -11,6 +11,9 @@ namespace annulus::test {
 
 void fill(cudaStream_t stream, float value, Span<float> y);
 void scale(cudaStream_t stream, float factor, Span<const float> x, Span<float> y);
+// Declare that they read or write, and touch nothing: races to report that are none to run into.
+void declare_read(cudaStream_t stream, Span<const float> x);
+void declare_write(cudaStream_t stream, Span<float> y);
 // y[i] = a polynomial of x[i]: enough arithmetic to be vectorised.
 void polynomial(cudaStream_t stream, Span<const float> x, Span<float> y);
 // counts[i] += 1.
