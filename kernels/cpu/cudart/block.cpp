@@ -62,7 +62,7 @@ class Block {
   void resume(unsigned int thread);
   void make_current(unsigned int thread);
   bool open_warp_barriers();
-  bool warp_barrier_is_complete(unsigned int thread) const;
+  unsigned int lanes_of_warp_in(std::size_t warp, State state) const;
   void open_block_barrier();
   std::string describe_divergence() const;
   void stop_others();
@@ -208,25 +208,31 @@ void Block::make_current(unsigned int thread) {
   threadIdx = {thread % size_.x, thread / size_.x % size_.y, thread / (size_.x * size_.y)};
 }
 
-// All lanes of the mask that still run wait at a warp barrier.
-bool Block::warp_barrier_is_complete(unsigned int thread) const {
-  const unsigned int first = thread / kWarp * kWarp;
-  for (unsigned int lane = 0; lane < kWarp && first + lane < count_; ++lane) {
-    if ((threads_[thread].mask >> lane & 1u) == 0) continue;
-    const State state = threads_[first + lane].state;
-    if (state != State::at_warp_barrier && state != State::done) return false;
-  }
-  return true;
+unsigned int Block::lanes_of_warp_in(std::size_t warp, State state) const {
+  unsigned int lanes = 0;
+  const unsigned int first = static_cast<unsigned int>(warp) * kWarp;
+  for (unsigned int lane = 0; lane < kWarp && first + lane < count_; ++lane)
+    lanes |= static_cast<unsigned int>(threads_[first + lane].state == state) << lane;
+  return lanes;
 }
 
+// A warp barrier opens when every lane of its mask waits at one, or has returned. Lanes that the
+// block does not have count as returned.
 bool Block::open_warp_barriers() {
-  std::vector<unsigned int> complete;
-  for (unsigned int thread = 0; thread < count_; ++thread) {
-    if (threads_[thread].state == State::at_warp_barrier && warp_barrier_is_complete(thread))
-      complete.push_back(thread);
+  bool opened = false;
+  for (std::size_t warp = 0; warp < warps_.size(); ++warp) {
+    const unsigned int waiting = lanes_of_warp_in(warp, State::at_warp_barrier);
+    if (waiting == 0) continue;
+    const unsigned int elsewhere = lanes_of_warp_in(warp, State::at_block_barrier);
+    for (unsigned int lane = 0; lane < kWarp; ++lane) {
+      if ((waiting >> lane & 1u) == 0) continue;
+      Thread& thread = threads_[warp * kWarp + lane];
+      if ((thread.mask & elsewhere) != 0) continue;
+      thread.state = State::running;
+      opened = true;
+    }
   }
-  for (const unsigned int thread : complete) threads_[thread].state = State::running;
-  return !complete.empty();
+  return opened;
 }
 
 void Block::open_block_barrier() {
