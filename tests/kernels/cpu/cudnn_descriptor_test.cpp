@@ -104,7 +104,7 @@ TEST(CudnnDescriptor, RefusesTensorsThatContradictThemselves) {
 
 TEST(CudnnDescriptor, RefusesTypesItDoesNotHave) {
   cudnnBackendDescriptor_t none = nullptr;
-  EXPECT_EQ(cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t(999), &none),
+  EXPECT_EQ(cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t(31), &none),
             CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
   EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   EXPECT_EQ(cudnnBackendDestroyDescriptor(nullptr), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
