@@ -1,3 +1,5 @@
+// A block runs in rounds: every thread that can run does so until it waits or returns, then the
+// barriers that are complete open. A round that opens none is a divergent barrier.
 #include "kernels/cpu/cudart/block.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The checks in the order in which a call meets them, and the words of their reports.
 #include "kernels/cpu/cudart/checker.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The stack switch: a few instructions of assembly, between the sanitizers' announcements.
 #include "kernels/cpu/cudart/fiber.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,5 @@
+// What a capture records and when it refuses. A graph is joined when the origin's last nodes have
+// every other node as an ancestor.
 #include "kernels/cpu/cudart/graph.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// First-fit sub-allocation with a moving start: the address space is four times the memory, so an
+// address comes back only after much else was allocated. Freed pages are punched out of the file.
 #include "kernels/cpu/cudart/memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// One row per knob: its name, what it accepts, what it means, and how its value is read.
 #include "kernels/cpu/cudart/options.h"
 
 #include <fmt/format.h>

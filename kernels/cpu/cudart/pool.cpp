@@ -1,3 +1,5 @@
+// A call is a job on its caller's stack, in a list while it has unclaimed pieces. Workers take the
+// oldest job; the caller works on its own and then waits for the helpers that are still in it.
 #include "kernels/cpu/cudart/pool.h"
 
 #include <immintrin.h>

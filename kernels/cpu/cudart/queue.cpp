@@ -1,3 +1,4 @@
+// A call is checked, captured or queued, in this order; see queue.h.
 #include "kernels/cpu/cudart/queue.h"
 
 #include <utility>

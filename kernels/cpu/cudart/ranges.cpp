@@ -1,3 +1,5 @@
+// Ranges are split where an access begins and ends; a write makes one range of all it covers, so
+// the map stays as fine as the accesses in use.
 #include "kernels/cpu/cudart/ranges.h"
 
 #include <algorithm>

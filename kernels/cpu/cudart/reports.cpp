@@ -1,3 +1,4 @@
+// Reports go to stderr at once, and are kept for the tests.
 #include "kernels/cpu/cudart/reports.h"
 
 #include <cstdio>

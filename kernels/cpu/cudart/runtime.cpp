@@ -1,3 +1,4 @@
+// Set-up, admission of calls, and what becomes of an operation that fails.
 #include "kernels/cpu/cudart/runtime.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Streams as queues, and the three ways to empty them. Completion is a count per stream, so an
+// event needs no object in the queue.
 #include "kernels/cpu/cudart/stream.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The kernels of the CPU device's tests: small ones of each kind, and some with planted faults.
 #include "tests/kernels/cpu/cudart/test_kernels.h"
 
 #include <stdexcept>
