@@ -47,8 +47,9 @@ TEST(LoadDatasets, TheEnvironmentBeatsTheSyntheticSet) {
   const test::TemporaryFolder folder;
   test::write_cifar10(folder.path(), 1);
   const DataVariable variable(folder.path().c_str());
-  EXPECT_EQ(load_datasets({}).choice, DataChoice::environment);
-  EXPECT_EQ(load_datasets({.spec = "synthetic"}).source, "synthetic");
+  const Datasets datasets = load_datasets({});
+  EXPECT_EQ(datasets.choice, DataChoice::environment);
+  EXPECT_EQ(datasets.source, folder.path().string());
 }
 
 TEST(LoadDatasets, AWrongEnvironmentIsAnErrorNotTheSyntheticSet) {
@@ -57,13 +58,18 @@ TEST(LoadDatasets, AWrongEnvironmentIsAnErrorNotTheSyntheticSet) {
   EXPECT_TRUE(test::says(message, "/this/folder/does/not/exist")) << message;
 }
 
+TEST(LoadDatasets, TheSyntheticSetCanBeAskedFor) {
+  const DataVariable variable("/this/folder/does/not/exist");
+  const Datasets datasets = load_datasets({.spec = "synthetic"});
+  EXPECT_EQ(datasets.choice, DataChoice::option);
+  EXPECT_EQ(datasets.source, "synthetic");
+}
+
 TEST(LoadDatasets, WithNothingSetTheSyntheticSetStandsIn) {
-  for (const char* unset : {static_cast<const char*>(nullptr), ""}) {
-    const DataVariable variable(unset);
-    const Datasets datasets = load_datasets({});
-    EXPECT_EQ(datasets.choice, DataChoice::fallback);
-    EXPECT_EQ(datasets.source, "synthetic");
-  }
+  const DataVariable variable("");  // empty counts as unset
+  const Datasets datasets = load_datasets({});
+  EXPECT_EQ(datasets.choice, DataChoice::fallback);
+  EXPECT_EQ(datasets.source, "synthetic");
 }
 
 TEST(LoadDatasets, MeasuresTheTrainingImages) {
