@@ -36,6 +36,23 @@ Arrays run(const Case& c, DeviceArrays& device) {
   return outputs;
 }
 
+Failures judge(const Entry& entry, const Case& c, const Arrays& want) {
+  DeviceArrays device(c);
+  const Arrays got = run(c, device);
+  Failures failures;
+  for (const Array& array : c.arrays()) {
+    if (!array.is_output()) continue;
+    append(failures, compare(array, got.at(array.name), want.at(array.name)), "");
+  }
+  for (const std::string& name : device.damaged())
+    failures.push_back(name + " was written where the kernel must not write");
+  if (failures.empty() && run(c, device) != got)
+    failures.push_back("a second run on the same inputs gives other bits");
+  Failures named;
+  append(named, failures, entry.name + ", " + c.shape + ": ");
+  return named;
+}
+
 }  // namespace
 
 Failures compare(const Array& array, const Values& got, const Values& want) {
@@ -56,30 +73,17 @@ Failures compare(const Array& array, const Values& got, const Values& want) {
 }
 
 Failures check_case(const Entry& entry, const Case& c) {
-  DeviceArrays device(c);
-  const Arrays got = run(c, device);
-  const Arrays want = c.reference(c.inputs());
-  Failures failures;
-  for (const Array& array : c.arrays()) {
-    if (!array.is_output()) continue;
-    append(failures, compare(array, got.at(array.name), want.at(array.name)), "");
-  }
-  for (const std::string& name : device.damaged())
-    failures.push_back(name + " was written where the kernel must not write");
-  if (failures.empty() && run(c, device) != got)
-    failures.push_back("a second run on the same inputs gives other bits");
-  Failures named;
-  append(named, failures, entry.name + ", " + c.shape + ": ");
-  return named;
+  return judge(entry, c, c.reference(c.inputs()));
 }
 
 Failures check_entry(const Entry& entry) {
   Failures failures;
   for (const MakeCase& make : entry.tested) {
     const Case c = make();
-    append(failures, check_case(entry, c), "");
+    const Arrays want = c.reference(c.inputs());
+    append(failures, judge(entry, c, want), "");
     simt::use_cpu_forms(false);
-    append(failures, check_case(entry, c), "emulated: ");
+    append(failures, judge(entry, c, want), "emulated: ");
     simt::use_cpu_forms(true);
   }
   return failures;

@@ -40,7 +40,7 @@ bool all_zero(const Values& values) {
 
 // A reference that is off by a thousandth, in all elements or in the largest one, must not pass.
 TEST_P(Registry, WrongFormulaFails) {
-  const Case c = entry().tested.back()();
+  const Case c = entry().tested[entry().tested.size() / 2]();
   const Arrays reference = c.reference(c.inputs());
   for (const Array& array : c.arrays()) {
     if (!array.is_output()) continue;
