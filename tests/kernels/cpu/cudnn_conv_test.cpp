@@ -18,11 +18,13 @@ namespace {
 
 using test::numbers;
 
+// Enough pixels that eight partial weight gradients are worth a sum, of 23 images that 8 does not
+// divide.
 constexpr ConvShape kUneven{.images = 23,
-                            .height = 9,
-                            .width = 9,
-                            .in_channels = 16,
-                            .out_channels = 32,
+                            .height = 33,
+                            .width = 32,
+                            .in_channels = 8,
+                            .out_channels = 16,
                             .kernel_h = 3,
                             .kernel_w = 3,
                             .pad_h = 1,
