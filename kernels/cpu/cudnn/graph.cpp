@@ -10,8 +10,6 @@
 namespace annulus::cpu {
 namespace {
 
-constexpr cudnnBackendAttributeName_t kNone = cudnnBackendAttributeName_t(-1);
-
 // Where an operation keeps its parts: inputs a and b as ConvTask names them, output, and the
 // scaling factors.
 struct ConvAttributes {
@@ -56,15 +54,8 @@ const ConvAttributes* conv_attributes(cudnnBackendDescriptorType_t type) {
 cudnnBackendAttributeName_t output_attribute(const Descriptor& operation) {
   const ConvAttributes* convolution = conv_attributes(operation.type());
   if (!convolution) return CUDNN_ATTR_OPERATION_POINTWISE_YDESC;
-  switch (convolution->pass) {
-    case ConvPass::forward:
-      return convolution->y;
-    case ConvPass::data_gradient:
-      return convolution->x;
-    case ConvPass::weight_gradient:
-      return convolution->w;
-  }
-  return kNone;
+  if (convolution->pass == ConvPass::data_gradient) return convolution->x;
+  return convolution->pass == ConvPass::weight_gradient ? convolution->w : convolution->y;
 }
 
 std::array<std::int64_t, 2> pair_of(const Descriptor& convolution,
