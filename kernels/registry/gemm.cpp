@@ -70,7 +70,7 @@ std::vector<Entry> gemm_entries() {
       const Transposes transposes{a, b};
       for (const GemmShape& shape :
            {GemmShape{1, 1, 1, 0}, GemmShape{3, 5, 7, 1}, GemmShape{64, 10, 128, 0},
-            GemmShape{53, 130, 65, 0.5f}, GemmShape{7, 300, 129, 1}, GemmShape{64, 128, 1024, 0}})
+            GemmShape{53, 70, 65, 0.5f}, GemmShape{7, 300, 129, 1}, GemmShape{65, 66, 1000, 0}})
         entry.tested.push_back([=] { return make_case(transposes, shape); });
       // The dense layers of seed-cnn at batch 64.
       for (const GemmShape& shape : {GemmShape{64, 128, 2048, 0}, GemmShape{64, 10, 128, 0}})
