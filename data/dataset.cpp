@@ -41,10 +41,10 @@ void measure_channels(const Dataset& dataset, std::array<float, 4>& mean,
       sum[c] += value;
       sum_of_squares[c] += value * value;
     }
-  const double pixels = static_cast<double>(dataset.images.size() / channels);
+  const std::size_t pixels = dataset.images.size() / channels;
   for (std::size_t c = 0; c < channels; ++c) {
-    const double average = sum[c] / pixels;
-    const double variance = sum_of_squares[c] / pixels - average * average;
+    const double average = static_cast<double>(sum[c]) / pixels;
+    const double variance = static_cast<double>(sum_of_squares[c]) / pixels - average * average;
     mean[c] = static_cast<float>(average);
     // A channel of one value is 0 after normalisation whatever it is divided by.
     std_dev[c] = variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.f;

@@ -42,13 +42,14 @@ inline void write_file(const std::filesystem::path& path, const std::vector<std:
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// Record r has label (first_label + r) % 10; pixel i of plane c is (r + 85 * c + i) % 256.
+// Record r has number n = first_label + r and label n % 10; pixel i of plane c is (n + 85 * c + i)
+// % 256.
 inline std::vector<std::uint8_t> cifar_records(int records, int first_label = 0) {
   std::vector<std::uint8_t> bytes;
-  for (int r = 0; r < records; ++r) {
-    bytes.push_back(static_cast<std::uint8_t>((first_label + r) % 10));
+  for (int n = first_label; n < first_label + records; ++n) {
+    bytes.push_back(static_cast<std::uint8_t>(n % 10));
     for (int c = 0; c < 3; ++c)
-      for (int i = 0; i < 1024; ++i) bytes.push_back(static_cast<std::uint8_t>(r + 85 * c + i));
+      for (int i = 0; i < 1024; ++i) bytes.push_back(static_cast<std::uint8_t>(n + 85 * c + i));
   }
   return bytes;
 }
@@ -66,7 +67,7 @@ inline std::string data_error(const std::function<void()>& call) {
     call();
   } catch (const UserError& error) {
     EXPECT_EQ(error.code(), ExitCode::data);
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     return message;
   }
