@@ -125,35 +125,40 @@ int run(const Options& options) {
   return 2;
 }
 
-}  // namespace
-}  // namespace annulus::bench
-
-int main(int argc, char** argv) {
-  annulus::bench::Options options;
+int parse_and_run(int argc, char** argv) {
+  Options options;
   CLI::App app(
       "Times the kernels of the registry on shapes of the real models.\n"
       "GFLOP/s count what the formula needs; GB/s each input read once and each output written "
       "once.\n"
       "The data stays warm, so what fits the caches can exceed the memory's peak.\n"
       "Compare medians of runs on a quiet machine: the noise column is half the distance between\n"
-      "quartiles.");
+      "quartiles.",
+      "bench_kernels");
   app.add_option("--filter", options.filter, "time kernels whose name contains this")
       ->option_text("TEXT");
   app.add_option("--threads", options.threads, "threads of the CPU device and of the peaks")
       ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+      ->option_text(fmt::format("N={}", options.threads));
   app.add_flag("--json", options.json, "one JSON object on stdout instead of the table");
-  app.add_option("--min-time", options.stop.min_seconds, "seconds each case is timed at least")
+  app.add_option("--min-time", options.stop.min_seconds, "each case is timed at least this long")
       ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--max-time", options.stop.max_seconds, "seconds each case is timed at most")
+      ->option_text(fmt::format("SECONDS={}", options.stop.min_seconds));
+  app.add_option("--max-time", options.stop.max_seconds, "each case is timed at most this long")
       ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->option_text(fmt::format("SECONDS={}", options.stop.max_seconds));
   CLI11_PARSE(app, argc, argv);
+  return run(options);
+}
+
+}  // namespace
+}  // namespace annulus::bench
+
+int main(int argc, char** argv) {
   try {
-    return annulus::bench::run(options);
+    return annulus::bench::parse_and_run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_kernels: {}\n", error.what());
+    std::fprintf(stderr, "bench_kernels: %s\n", error.what());
     return 1;
   }
 }

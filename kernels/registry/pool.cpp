@@ -138,7 +138,7 @@ Case average_forward_case(const AverageShape& s) {
   c.input("x", uniform_values(s.in_size(), -1, 1, 1));
   c.output("y", s.out_size(),
            {2 * kUnitRoundoff, kUnitRoundoff,
-            "H W roundings, each of at most half a unit of the average; the division"});
+            "H W roundings of partial sums below 8, averaged over H W; the division"});
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
     global_average_forward(stream, s.images, s.pixels, s.channels, device.span("x"),
                            device.span("y"));
