@@ -1,6 +1,6 @@
 // The loader's device half: gather, mirror, shift, cut out and normalise in one pass from uint8 to
 // fp32. Invariant: a sample's random choices follow from the keys in augment.h alone, so the cut of
-// the batch into ranks cannot show. Called by engine/step and engine/evaluate.
+// the batch into ranks cannot show. Called by engine/resident_data.
 #include "kernels/augment.h"
 
 #include <algorithm>

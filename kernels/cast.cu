@@ -1,5 +1,5 @@
 // Casts between fp32 and the half types: the conversions of cuda_bf16.h and cuda_fp16.h over whole
-// arrays. Called by engine where activations are kept in a half type.
+// arrays. For layers that keep activations in a half type.
 #include "kernels/cast.h"
 
 #include "kernels/simt.h"

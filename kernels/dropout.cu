@@ -1,6 +1,6 @@
 // Dropout: one Philox block of four numbers serves four consecutive elements of one sample.
 // Invariant: an element's fate follows from the key in dropout.h alone, so the cut into threads,
-// pieces and ranks cannot show. Called by engine/layers/dropout, forward and backward.
+// pieces and ranks cannot show. Called by engine/layers/pointwise, forward and backward.
 #include "kernels/dropout.h"
 
 #include <algorithm>

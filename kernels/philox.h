@@ -43,9 +43,7 @@ SPAN_FN Uint4 philox(std::uint64_t seed, std::uint32_t purpose, std::uint32_t st
 }
 
 // Uniform in [0,1) with 24 bits.
-SPAN_FN float uniform(std::uint32_t bits) {
-  return static_cast<float>(bits >> 8) * 0x1p-24f;
-}
+SPAN_FN float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
 // Uniform in {0, …, bound-1}, bound > 0; no value is likelier than another by more than 2^-32.
 SPAN_FN std::uint32_t uniform_below(std::uint32_t bits, std::uint32_t bound) {

@@ -1,6 +1,6 @@
 // Softmax cross-entropy: one warp a row writes the row's loss, hit and gradient; one block then
 // sums the rows. Invariant: the order of every sum follows from the shape alone. Called by
-// engine/loss and engine/evaluate.
+// engine/step and engine/evaluate.
 #include "kernels/softmax_xent.h"
 
 #include <algorithm>
@@ -165,9 +165,7 @@ void sum_rows_cpu(Span<const float> rows, Span<float> result) {
 
 }  // namespace
 
-std::size_t softmax_xent_workspace(int rows) {
-  return 2 * static_cast<std::size_t>(rows);
-}
+std::size_t softmax_xent_workspace(int rows) { return 2 * static_cast<std::size_t>(rows); }
 
 void softmax_xent(cudaStream_t stream, int classes, Span<const float> logits,
                   Span<const std::int32_t> labels, float smoothing, float gradient_scale,

@@ -21,9 +21,7 @@ enum class SumOrder {
 SPAN_FN constexpr std::size_t ring_chunk_begin(std::size_t count, int ranks, int k) {
   return count * static_cast<std::size_t>(k) / static_cast<std::size_t>(ranks);
 }
-SPAN_FN constexpr int ring_first_rank(int ranks, int k) {
-  return (k + 1) % ranks;
-}
+SPAN_FN constexpr int ring_first_rank(int ranks, int k) { return (k + 1) % ranks; }
 
 // buffers[ranks,count] -> out[count].
 void sum_ranks(cudaStream_t stream, SumOrder order, int ranks, Span<const float> buffers,
