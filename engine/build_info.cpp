@@ -14,7 +14,6 @@ const BuildInfo& build_info() {
       .flags = ANNULUS_COMPILE_FLAGS,
       .build_type = ANNULUS_BUILD_TYPE,
       .onednn = ANNULUS_ONEDNN_VERSION,
-      .openblas = ANNULUS_OPENBLAS_VERSION,
   };
   return kInfo;
 }

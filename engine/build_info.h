@@ -15,7 +15,6 @@ struct BuildInfo {
   std::string_view flags;       // all compile options
   std::string_view build_type;  // "Release"
   std::string_view onednn;      // versions of the CPU device's libraries
-  std::string_view openblas;
 };
 
 const BuildInfo& build_info();

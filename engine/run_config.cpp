@@ -1,4 +1,4 @@
-// See run_config.h. The CPU features are those that oneDNN and OpenBLAS choose their code by: other
+// See run_config.h. The CPU features are those that oneDNN chooses its code by: other
 // features, other last bits.
 #include "engine/run_config.h"
 
@@ -27,9 +27,9 @@ Json recipe_json(const Recipe& r) {
 
 Json build_json() {
   const BuildInfo& info = build_info();
-  return {{"version", info.version},   {"commit", info.commit},    {"dirty", info.dirty},
-          {"compiler", info.compiler}, {"flags", info.flags},      {"build_type", info.build_type},
-          {"onednn", info.onednn},     {"openblas", info.openblas}};
+  return {{"version", info.version},   {"commit", info.commit}, {"dirty", info.dirty},
+          {"compiler", info.compiler}, {"flags", info.flags},   {"build_type", info.build_type},
+          {"onednn", info.onednn}};
 }
 
 std::vector<std::string> cpu_features() {
