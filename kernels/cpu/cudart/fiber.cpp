@@ -6,13 +6,6 @@
 #include <cstdint>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
-
 // Saves the callee-saved registers and the stack pointer, loads the other side's (System V x86-64).
 // The floating-point control words are not switched: no kernel changes them.
 extern "C" void annulus_switch_stack(void** save_pointer, void* load_pointer);
@@ -81,52 +74,25 @@ Fiber::Fiber(Body body) : body_(body) {
   frame->r12 = this;
   frame->return_address = annulus_start_fiber;
   own_pointer_ = frame;
-#if defined(__SANITIZE_THREAD__)
-  own_tsan_ = __tsan_create_fiber(0);
-#endif
 }
 
-Fiber::~Fiber() {
-#if defined(__SANITIZE_THREAD__)
-  __tsan_destroy_fiber(own_tsan_);
-#endif
-  munmap(stack_, kGuard + kStack);
-}
+Fiber::~Fiber() { munmap(stack_, kGuard + kStack); }
 
 void Fiber::enter(Fiber* fiber) {
-  fiber->switched_to_fiber();
+  fiber->notice_.on_fiber();
   fiber->body_(*fiber);
 }
 
-void Fiber::switched_to_fiber() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(own_fake_stack_, &host_bottom_, &host_size_);
-#endif
-}
-
 void Fiber::resume() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&host_fake_stack_, stack_ + kGuard, kStack);
-#endif
-#if defined(__SANITIZE_THREAD__)
-  host_tsan_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(own_tsan_, 0);
-#endif
+  notice_.to_fiber(stack_ + kGuard, kStack);
   annulus_switch_stack(&host_pointer_, own_pointer_);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(host_fake_stack_, nullptr, nullptr);
-#endif
+  notice_.on_host();
 }
 
 void Fiber::yield() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&own_fake_stack_, host_bottom_, host_size_);
-#endif
-#if defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(host_tsan_, 0);
-#endif
+  notice_.to_host();
   annulus_switch_stack(&own_pointer_, host_pointer_);
-  switched_to_fiber();
+  notice_.on_fiber();
 }
 
 }  // namespace annulus::cpu

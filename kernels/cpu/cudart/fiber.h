@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "kernels/cpu/cudart/switch_notice.h"
+
 namespace annulus::cpu {
 
 class Fiber {
@@ -22,19 +24,12 @@ class Fiber {
  private:
   struct Frame;
   static void enter(Fiber* fiber);
-  void switched_to_fiber();
 
   Body body_;
   std::byte* stack_;   // mapping: guard page, then the stack
   void* own_pointer_;  // stack pointer while suspended
   void* host_pointer_ = nullptr;
-  // For the sanitizers.
-  void* host_fake_stack_ = nullptr;
-  void* own_fake_stack_ = nullptr;
-  const void* host_bottom_ = nullptr;
-  std::size_t host_size_ = 0;
-  void* own_tsan_ = nullptr;
-  void* host_tsan_ = nullptr;
+  SwitchNotice notice_;
 };
 
 }  // namespace annulus::cpu

@@ -58,6 +58,18 @@ TEST_F(CheckerTest, TheHostsWaitOrdersStreams) {
   scale(second.get(), 2, x.cspan(), y.span());
 }
 
+TEST_F(CheckerTest, WaitingForADestroyedStreamDoesNotOrderTheOneInItsPlace) {
+  {
+    Stream old;
+    declare_write(old.get(), x.span());
+    old.synchronize();
+  }
+  Stream fresh;
+  declare_write(fresh.get(), y.span());
+  declare_read(second.get(), y.cspan());
+  expect_report("race", {"reading_kernel", "writing_kernel"});
+}
+
 TEST_F(CheckerTest, WriteAfterReadIsARace) {
   declare_read(first.get(), x.cspan());
   declare_write(second.get(), x.span());
