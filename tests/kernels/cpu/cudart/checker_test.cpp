@@ -61,8 +61,10 @@ TEST_F(CheckerTest, TheHostsWaitOrdersStreams) {
 TEST_F(CheckerTest, WaitingForADestroyedStreamDoesNotOrderTheOneInItsPlace) {
   {
     Stream old;
-    declare_write(old.get(), x.span());
-    old.synchronize();
+    Event written;
+    for (int i = 0; i < 5; ++i) declare_write(old.get(), x.span());
+    written.record(old);
+    second.wait(written);
   }
   Stream fresh;
   declare_write(fresh.get(), y.span());

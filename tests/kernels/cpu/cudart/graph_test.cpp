@@ -73,6 +73,23 @@ TEST_F(GraphTest, AForkIsCapturedAndJoined) {
   cudaGraphExecDestroy(exec);
 }
 
+TEST_F(GraphTest, ALaunchWaitsForTheWorkBeforeItAndForTheLaunchBeforeIt) {
+  begin();
+  fork();
+  scale(side.get(), 2, x.cspan(), y.span());
+  join();
+  scale(main.get(), 2, y.cspan(), x.span());
+  const cudaGraphExec_t exec = end();
+  for (int round = 0; round < 10; ++round) {
+    fill(main.get(), 1, x.span());
+    cudaGraphLaunch(exec, main.get());
+    cudaGraphLaunch(exec, main.get());
+    main.synchronize();
+    EXPECT_EQ(x.download()[999], 16);
+  }
+  cudaGraphExecDestroy(exec);
+}
+
 TEST_F(GraphTest, WorkBehindALaunchWaitsForTheWholeGraph) {
   begin();
   fork();

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -30,6 +32,19 @@ TEST(PoolTest, ThePiecesOfACallAreDoneWhenItReturns) {
     for (const int result : results) wrong += result != round;
   }
   EXPECT_EQ(wrong, 0u);
+}
+
+TEST(PoolTest, ACallWaitsForItsSlowestHelper) {
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 20; ++round) {
+    std::array<int, 8> results{};
+    simt::parallel(results.size(), [&](std::size_t i) {
+      const bool helps = std::this_thread::get_id() != caller;
+      std::this_thread::sleep_for(std::chrono::microseconds(helps ? 2000 : 100));
+      results[i] = 1;
+    });
+    EXPECT_EQ(std::count(results.begin(), results.end(), 1), 8);
+  }
 }
 
 TEST(PoolTest, TheFirstExceptionReachesTheCallerAndThePoolGoesOn) {
