@@ -11,6 +11,11 @@
 namespace annulus::registry {
 namespace {
 
+// The index of [row, column] in a row-major array of rows of `columns`.
+std::size_t flat(std::size_t row, int columns, int column) {
+  return row * std::size_t(columns) + std::size_t(column);
+}
+
 // Calls visit(x, w, y), flat indices, for every product x[...] * w[...] that adds to y[...].
 template <class Visit>
 void for_each_product(const ConvShape& s, Visit&& visit) {
@@ -25,11 +30,11 @@ void for_each_product(const ConvShape& s, Visit&& visit) {
               const int in_column = column * s.stride_w - s.pad_w + q;
               if (in_row < 0 || in_row >= s.height || in_column < 0 || in_column >= s.width)
                 continue;
-              const auto pixel = std::size_t((image * s.height + in_row) * s.width + in_column);
-              const auto tap = std::size_t((filter * s.kernel_h + r) * s.kernel_w + q);
-              for (std::size_t c = 0; c < std::size_t(s.in_channels); ++c)
-                visit(pixel * std::size_t(s.in_channels) + c, tap * std::size_t(s.in_channels) + c,
-                      y);
+              const std::size_t pixel =
+                  flat(flat(std::size_t(image), s.height, in_row), s.width, in_column);
+              const std::size_t tap = flat(flat(std::size_t(filter), s.kernel_h, r), s.kernel_w, q);
+              for (int c = 0; c < s.in_channels; ++c)
+                visit(flat(pixel, s.in_channels, c), flat(tap, s.in_channels, c), y);
             }
 }
 

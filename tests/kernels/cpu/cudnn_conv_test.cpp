@@ -139,17 +139,17 @@ TEST(CudnnConvolution, HasDilationsAndPaddingsOfTheirOwn) {
   CUDA_CHECK(cudaDeviceSynchronize());
 
   const std::vector<float> y = device_y.download();
-  for (int column = 0; column < 8; ++column) {
-    for (int filter = 0; filter < 3; ++filter) {
+  for (std::size_t column = 0; column < 8; ++column) {
+    for (std::size_t filter = 0; filter < 3; ++filter) {
       double expected = 0;
-      for (int tap = 0; tap < 2; ++tap) {
-        const int from = column - 2 + 2 * tap;
-        if (from < 0 || from >= 7) continue;
-        for (int channel = 0; channel < 2; ++channel)
-          expected += double(x[std::size_t(from * 2 + channel)]) *
-                      double(w[std::size_t((filter * 2 + tap) * 2 + channel)]);
+      for (std::size_t tap = 0; tap < 2; ++tap) {
+        const std::size_t padded = column + 2 * tap;  // 2 zeros, 7 columns, 1 zero
+        if (padded < 2 || padded >= 9) continue;
+        for (std::size_t channel = 0; channel < 2; ++channel)
+          expected +=
+              double(x[(padded - 2) * 2 + channel]) * double(w[(filter * 2 + tap) * 2 + channel]);
       }
-      EXPECT_NEAR(y[std::size_t(column * 3 + filter)], expected, 1e-6) << column << ' ' << filter;
+      EXPECT_NEAR(y[column * 3 + filter], expected, 1e-6) << column << ' ' << filter;
     }
   }
 }
