@@ -25,7 +25,8 @@ fresh_project() {
   recorder ctest
   recorder apt-get
   recorder annulus 'echo "data=${ANNULUS_DATA-unset} shared=${ANNULUS_SHARED-unset}"'
-  mv "$box/bin/annulus" "$box/project/build/cpu/bin/annulus"
+  recorder bench_train
+  mv "$box/bin/annulus" "$box/bin/bench_train" "$box/project/build/cpu/bin"
 }
 
 # Runs ./dev from another folder; leaves its exit code in $code and both outputs in $output.
@@ -61,8 +62,13 @@ expect "an unknown preset is a usage error" test $code = 2
 expect "it is named" says "no preset 'msan'"
 
 fresh_project
+settings=(ANNULUS_OUT=first)
 dev train
-expect "the first training has defaults" called 'annulus train --model seed-cnn --epochs 1'
+expect "the first training has defaults" \
+  called 'annulus train --model seed-cnn --epochs 1 --out first'
+expect "it ends with what to do next" says "$box/project/dev run eval --weights first"
+settings=(A=b)
+dev run
 expect "with nothing to set up only the program speaks" test "$output" = 'data=unset shared=unset'
 expect "nothing is installed" never_called apt-get
 expect "nothing is configured" never_called cmake
@@ -74,19 +80,23 @@ expect "run passes everything on" called 'annulus eval --help'
 fresh_project
 mkdir -p "$box/project/cifar-10-batches-bin" "$box/shared/data/cifar-10-batches-bin"
 touch "$box/shared/data/cifar-10-batches-bin/test_batch.bin"
-dev train
+dev run
 expect "shared data is found" says "data=$box/shared/data/cifar-10-batches-bin shared=$box/shared"
 touch "$box/project/cifar-10-batches-bin/test_batch.bin"
-dev train
+dev run
 expect "a folder in the checkout wins" says "data=$box/project/cifar-10-batches-bin"
 settings=(ANNULUS_DATA=/mine ANNULUS_SHARED=)
-dev train
+dev run
 expect "what is set is left alone" test "$output" = 'data=/mine shared='
 settings=(A=b)
 
 fresh_project
 dev test
 expect "test runs the plan of its preset" called "ctest --preset cpu -j $(nproc)"
+dev bench
+expect "without a name, bench lists them" says 'benchmarks: train peers'
+dev bench train --seconds 1
+expect "a bench gets its options" called 'bench_train --seconds 1'
 
 fresh_project
 recorder ninja
