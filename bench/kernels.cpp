@@ -100,29 +100,43 @@ void show_progress(const std::string& what) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
 }
 
+struct Work {
+  std::string kernel;
+  registry::MakeCase make;
+};
+
+std::vector<Work> chosen_work(const std::string& filter) {
+  std::vector<Work> work;
+  for (const registry::Entry& entry : registry::entries()) {
+    if (entry.name.find(filter) == std::string::npos) continue;
+    for (const registry::MakeCase& make : entry.timed) work.push_back({entry.name, make});
+  }
+  return work;
+}
+
 int run(const Options& options) {
   setenv("ANNULUS_CPU_THREADS", std::to_string(options.threads).c_str(), 1);
+  const std::vector<Work> work = chosen_work(options.filter);
+  if (work.empty()) {
+    fmt::print(stderr,
+               "bench_kernels: no kernel's name contains '{}'; without --filter all are timed\n",
+               options.filter);
+    return 2;
+  }
   show_progress("measuring the machine");
   const Machine machine = measure_machine(options.threads);
   show_progress("");
   if (!options.json) print_header(machine);
 
   std::vector<Result> results;
-  for (const registry::Entry& entry : registry::entries()) {
-    for (const registry::MakeCase& make : entry.timed) {
-      if (entry.name.find(options.filter) == std::string::npos) continue;
-      show_progress(entry.name);
-      results.push_back(bench_case(entry.name, make(), options.stop));
-      show_progress("");
-      if (!options.json) print_row(results.back(), machine);
-    }
+  for (const auto& [kernel, make] : work) {
+    show_progress(fmt::format("{} of {}: {}", results.size() + 1, work.size(), kernel));
+    results.push_back(bench_case(kernel, make(), options.stop));
+    show_progress("");
+    if (!options.json) print_row(results.back(), machine);
   }
   if (options.json) fmt::print("{}\n", to_json(results, machine).dump(2));
-  if (!results.empty()) return 0;
-  fmt::print(stderr,
-             "bench_kernels: no kernel's name contains '{}'; without --filter all are timed\n",
-             options.filter);
-  return 2;
+  return 0;
 }
 
 int parse_and_run(int argc, char** argv) {

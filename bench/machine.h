@@ -12,7 +12,7 @@ struct Machine {
                   // triad, McCalpin 1995), counting the three accesses and not the write's fetch
 };
 
-// Takes about a second.
+// Takes about two seconds.
 Machine measure_machine(unsigned int threads);
 
 // The cores this process may use.

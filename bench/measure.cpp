@@ -11,7 +11,7 @@ namespace {
 Timing summarize(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto at = [&](double share) {
-    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
+    return samples[std::lround(share * static_cast<double>(samples.size() - 1))];
   };
   const double median = at(0.5);
   return {median, (at(0.75) - at(0.25)) / 2 / median, static_cast<int>(samples.size())};
