@@ -16,6 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BENCH_TRAIN = HERE.parents[1] / "build/cpu/bin/bench_train"
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # with the reference BLAS PyTorch is slower
+CPU_FLAGS = Path("/proc/cpuinfo").read_text()
+OPENBLAS_CORE = "SkylakeX" if " avx512vl" in CPU_FLAGS else "Haswell"  # it misjudges newer CPUs
 KEEP_MEMORY = {  # glibc returns freed activations to the kernel by default; each step then faults anew
     "MALLOC_TOP_PAD_": str(1 << 30),
     "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
@@ -28,7 +30,7 @@ def contenders(options):
     size = ["--batch-size", str(options.batch_size), "--threads", str(options.threads)]
     size += ["--seconds", str(options.seconds)]
     torch = [str(HERE / "pytorch_train.py"), *size]
-    blas = {"LD_LIBRARY_PATH": OPENBLAS}
+    blas = {"LD_LIBRARY_PATH": OPENBLAS, "OPENBLAS_CORETYPE": OPENBLAS_CORE}
     found = {
         "annulus": ([str(BENCH_TRAIN), "--model", "seed-cnn", "--json", *size], {}),
         "pytorch nhwc": ([*torch, "--layout", "nhwc"], blas),
