@@ -1,6 +1,7 @@
 // Span: a typed view of device memory, passed by value to kernels and launchers.
-// A kernel's Span<T> arguments say what it may write, its Span<const T> arguments what it may only read; the CPU device
-// checks stream order and bounds from exactly this. Called by everything above; owns nothing.
+// A kernel's Span<T> arguments say what it may write, its Span<const T> arguments what it may only
+// read; the CPU device checks stream order and bounds from exactly this. Called by everything
+// above; owns nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +16,13 @@
 namespace annulus {
 
 #if defined(ANNULUS_CHECKED_SPANS) && !defined(__CUDACC__)
-// Reports "out of span" with the running kernel's name and ends the kernel; defined in kernels/cpu/cudart.
+// Reports "out of span" with the running kernel's name and ends the kernel; defined in
+// kernels/cpu/cudart.
 [[noreturn]] void out_of_span(std::size_t index, std::size_t size);
 #endif
 
-// The two kinds are different types, so objects built with and without checks cannot be linked together by mistake.
+// The two kinds are different types, so objects built with and without checks cannot be linked
+// together by mistake.
 #if defined(ANNULUS_CHECKED_SPANS)
 inline namespace checked_spans {
 #else
@@ -37,14 +40,12 @@ struct Span {
 #endif
     return data[i];
   }
-  SPAN_FN Span subspan(std::size_t offset, std::size_t count) const { return {data + offset, count}; }
+  SPAN_FN Span subspan(std::size_t offset, std::size_t count) const {
+    return {data + offset, count};
+  }
   SPAN_FN bool empty() const { return size == 0; }
   SPAN_FN std::size_t bytes() const { return size * sizeof(T); }
-  SPAN_FN operator Span<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, size};
-  }
+  SPAN_FN operator Span<const T>() const requires(!std::is_const_v<T>) { return {data, size}; }
 };
 
 }  // inline namespace

@@ -1,6 +1,7 @@
-// While it lives, OpenMP code called from this thread (oneDNN) uses this thread alone. The CPU device
-// cuts work into pieces itself and gives each piece one thread, so that bits do not depend on the
-// number of threads. Held around every call into oneDNN by kernels/cpu/cudnn and kernels/cpu/cublas.
+// While it lives, OpenMP code called from this thread (oneDNN) uses this thread alone. The CPU
+// device cuts work into pieces itself and gives each piece one thread, so that bits do not depend
+// on the number of threads. Held around every call into oneDNN by kernels/cpu/cudnn and
+// kernels/cpu/cublas.
 #pragma once
 
 #include <omp.h>

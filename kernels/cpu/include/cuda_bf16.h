@@ -33,9 +33,7 @@ inline __nv_bfloat16 __float2bfloat16_rn(float value) {
   return __nv_bfloat16_raw{static_cast<unsigned short>(is_nan ? 0x7FFFu : rounded)};
 }
 
-inline __nv_bfloat16 __float2bfloat16(float value) {
-  return __float2bfloat16_rn(value);
-}
+inline __nv_bfloat16 __float2bfloat16(float value) { return __float2bfloat16_rn(value); }
 
 inline float __bfloat162float(__nv_bfloat16 value) {
   const std::uint32_t bits = static_cast<__nv_bfloat16_raw>(value).x;

@@ -26,12 +26,8 @@ struct alignas(16) uint4 {
   unsigned int x, y, z, w;
 };
 
-constexpr float2 make_float2(float x, float y) {
-  return {x, y};
-}
-constexpr float4 make_float4(float x, float y, float z, float w) {
-  return {x, y, z, w};
-}
+constexpr float2 make_float2(float x, float y) { return {x, y}; }
+constexpr float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 constexpr uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) {
   return {x, y, z, w};
 }
