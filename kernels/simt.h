@@ -1,6 +1,6 @@
 // One kernel source for nvcc and g++: launch(), grid_stride(), dynamic_shared<T>(), and the macros
 // that tell the CPU device what a kernel is. Every .cu file includes this; nothing else does.
-// CONTRIBUTING.md says how a kernel is added.
+// docs/custom-kernels.md shows how a kernel is added.
 //
 //   __global__ void relu(Span<const float> x, Span<float> y) {
 //     for (std::size_t i : grid_stride(y.size)) y[i] = x[i] > 0 ? x[i] : 0.f;

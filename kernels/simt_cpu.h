@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/simt_parallel.h"
+#include "kernels/simt_host.h"
 
 #define __global__
 #define __device__
@@ -27,13 +27,6 @@ inline constexpr int warpSize = 32;
 
 namespace annulus::simt {
 
-// What a launch may touch; `bytes` of it from `data` on.
-struct Touch {
-  const void* data;
-  std::size_t bytes;
-  bool write;
-};
-
 enum class KernelKind { elementwise, general };
 
 // A kernel as the runtime knows it. The functions take the kernel's parameters packed as one
@@ -45,12 +38,12 @@ struct Kernel {
   std::size_t packed_bytes;
   void (*pack)(void* const* arguments, void* packed);
   void (*run)(const void* packed);
-  std::size_t (*touches)(const void* packed, Touch* out);
+  std::size_t (*accesses)(const void* packed, Access* out);
   void (*cpu_form)(const void* packed) = nullptr;
   std::size_t max_shared_bytes = kSharedWithoutAsking;  // dynamic; cudaFuncSetAttribute raises it
 };
 inline constexpr std::size_t kMaxPackedBytes = 1024;
-inline constexpr std::size_t kMaxTouches = 24;
+inline constexpr std::size_t kMaxAccesses = 24;
 
 bool register_kernel(const Kernel& kernel);
 bool register_cpu_form(const void* address, void (*cpu_form)(const void* packed));
@@ -84,11 +77,11 @@ T shuffle(unsigned int mask, T value, unsigned int source_lane) {
 }
 
 template <class T>
-std::size_t add_touch(const T&, Touch*) {
+std::size_t add_access(const T&, Access*) {
   return 0;
 }
 template <class T>
-std::size_t add_touch(const Span<T>& span, Touch* out) {
+std::size_t add_access(const Span<T>& span, Access* out) {
   if (span.empty()) return 0;
   *out = {span.data, span.bytes(), !std::is_const_v<T>};
   return 1;
@@ -110,7 +103,7 @@ void run_packed(const void* packed) {
 template <auto kernel, class... Parameters>
 Kernel describe(void (*)(Parameters...), const char* name, KernelKind kind) {
   static_assert(sizeof(Packed<Parameters...>) <= kMaxPackedBytes, "kernel parameters too large");
-  static_assert(sizeof...(Parameters) <= kMaxTouches, "too many kernel parameters");
+  static_assert(sizeof...(Parameters) <= kMaxAccesses, "too many kernel parameters");
   return {
       .address = reinterpret_cast<const void*>(kernel),
       .name = name,
@@ -121,12 +114,12 @@ Kernel describe(void (*)(Parameters...), const char* name, KernelKind kind) {
             pack<Parameters...>(arguments, packed, std::index_sequence_for<Parameters...>{});
           },
       .run = run_packed<kernel, Parameters...>,
-      .touches =
-          [](const void* packed, Touch* out) {
+      .accesses =
+          [](const void* packed, Access* out) {
             return std::apply(
                 [&](const Parameters&... parameters) {
                   std::size_t count = 0;
-                  ((count += add_touch(parameters, out + count)), ...);
+                  ((count += add_access(parameters, out + count)), ...);
                   return count;
                 },
                 *static_cast<const Packed<Parameters...>*>(packed));

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/cudart/errors.h"
 #include "kernels/cpu/cudart/fiber.h"
+#include "kernels/cpu/cudart/kernel_fault.h"
 #include "kernels/cpu/cudart/limits.h"
 #include "kernels/cpu/cudart/options.h"
 

@@ -11,16 +11,12 @@
 #include <span>
 #include <string>
 
-#include "kernels/simt_parallel.h"
+#include "kernels/simt_host.h"
 
 namespace annulus::cpu {
 
-// Bytes that a call reads, or reads and writes. Null or empty ones are ignored.
-struct Access {
-  const void* data;
-  std::size_t bytes;
-  bool write;
-};
+// What a call touches; null and empty ones are ignored.
+using simt::Access;
 
 // Queues `work` on the stream (or records it, if the stream is being captured) after checking
 // `accesses`: device memory, in bounds, alive, and ordered behind every earlier conflicting call.
@@ -44,7 +40,7 @@ void report(const char* kind, const std::string& message);
 // Whether the checker is on (ANNULUS_CPU_CHECK).
 bool checking();
 
-// Runs pieces on the thread pool; see kernels/simt_parallel.h.
+// Runs pieces on the thread pool; see kernels/simt_host.h.
 using simt::parallel;
 
 // Threads that `parallel` may use, the caller included (ANNULUS_CPU_THREADS).

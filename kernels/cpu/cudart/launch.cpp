@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <memory>
+#include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "kernels/cpu/cudart/block.h"
 #include "kernels/cpu/cudart/current.h"
-#include "kernels/cpu/cudart/errors.h"
+#include "kernels/cpu/cudart/kernel_fault.h"
 #include "kernels/cpu/cudart/limits.h"
 #include "kernels/cpu/cudart/queue.h"
 #include "kernels/cpu/cudart/runtime.h"
@@ -43,10 +42,27 @@ std::atomic<bool>& cpu_forms() {
 
 // A launch with its own copy of the kernel's parameters.
 struct Launch {
+  Launch(const simt::Kernel& kernel_, dim3 grid_, dim3 block_, std::size_t shared_bytes_,
+         void* const* arguments)
+      : kernel(kernel_), grid(grid_), block(block_), shared_bytes(shared_bytes_) {
+    kernel.pack(arguments, packed.data());
+  }
+
   const simt::Kernel& kernel;
   dim3 grid, block;
   std::size_t shared_bytes;
   alignas(std::max_align_t) std::array<std::byte, simt::kMaxPackedBytes> packed;
+};
+
+// What a launch touches, as its spans say.
+struct Accesses {
+  explicit Accesses(const Launch& launch)
+      : count(launch.kernel.accesses(launch.packed.data(), list.data())) {}
+
+  std::span<const Access> span() const { return {list.data(), count}; }
+
+  std::array<Access, simt::kMaxAccesses> list;
+  std::size_t count;
 };
 
 // What grid_stride gives the code that runs on this thread outside the emulation.
@@ -86,10 +102,8 @@ std::size_t piece_elements(std::size_t n, std::size_t bytes) {
 }
 
 std::size_t touched_bytes(const Launch& launch) {
-  std::array<simt::Touch, simt::kMaxTouches> touches;
-  const std::size_t count = launch.kernel.touches(launch.packed.data(), touches.data());
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < count; ++i) bytes += touches[i].bytes;
+  for (const Access& access : Accesses(launch).span()) bytes += access.bytes;
   return bytes;
 }
 
@@ -139,20 +153,10 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
     if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
     Lock lock(runtime.mutex);
     if (!has_valid_limits(*kernel, grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
-    auto launch = std::make_shared<Launch>(Launch{*kernel, grid, block, shared_bytes, {}});
-    kernel->pack(arguments, launch->packed.data());
-
-    std::array<annulus::simt::Touch, annulus::simt::kMaxTouches> touches;
-    std::array<Access, annulus::simt::kMaxTouches> accesses;
-    const std::size_t count = kernel->touches(launch->packed.data(), touches.data());
-    std::transform(touches.begin(), touches.begin() + count, accesses.begin(),
-                   [](const auto& touch) {
-                     return Access{touch.data, touch.bytes, touch.write};
-                   });
-
     const auto stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    return queue_call(runtime, lock, stream, kernel->name, {accesses.data(), count},
+    const auto launch = std::make_shared<Launch>(*kernel, grid, block, shared_bytes, arguments);
+    return queue_call(runtime, lock, stream, kernel->name, Accesses(*launch).span(),
                       [launch] { run(*launch); });
   });
 }

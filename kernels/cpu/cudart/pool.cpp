@@ -10,7 +10,7 @@
 #include "kernels/cpu/cudart/current.h"
 #include "kernels/cpu/cudart/device.h"
 #include "kernels/cpu/cudart/options.h"
-#include "kernels/simt_parallel.h"
+#include "kernels/simt_host.h"
 
 namespace annulus::cpu {
 namespace {

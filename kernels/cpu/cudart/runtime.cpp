@@ -5,8 +5,8 @@
 
 #include "kernels/cpu/cudart/current.h"
 #include "kernels/cpu/cudart/device.h"
-#include "kernels/cpu/cudart/errors.h"
 #include "kernels/cpu/cudart/graph.h"
+#include "kernels/cpu/cudart/kernel_fault.h"
 #include "kernels/cpu/cudart/queue.h"
 
 namespace annulus::cpu {

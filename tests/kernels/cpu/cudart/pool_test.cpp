@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/simt_parallel.h"
+#include "kernels/simt_host.h"
 
 namespace annulus::test {
 namespace {

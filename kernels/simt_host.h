@@ -1,5 +1,6 @@
-// simt::parallel: work cut into pieces that the CPU device's thread pool runs. Included by CPU
-// forms of kernels (through simt.h) and by the CPU device's library calls (through device.h).
+// What host code and the CPU device say to each other about kernels: the bytes a call touches, and
+// work cut into pieces for the thread pool. Included by CPU forms of kernels (through simt.h) and
+// by the CPU device's library calls (through device.h).
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,13 @@
 #include <type_traits>
 
 namespace annulus::simt {
+
+// Bytes that a call reads, or reads and writes.
+struct Access {
+  const void* data;
+  std::size_t bytes;
+  bool write;
+};
 
 // Runs piece(context, i) for every i in [0, pieces); the caller takes part. Returns when all are
 // done; the first exception is rethrown. The number of pieces must follow from shapes alone and
