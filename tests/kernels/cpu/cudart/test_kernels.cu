@@ -122,9 +122,7 @@ __global__ void two_forms_kernel(Span<float> y) {
   if (threadIdx.x == 0) y[0] = 2;
 }
 
-#if !defined(__CUDACC__)
 void two_forms_cpu(Span<float> y) { y[0] = 1; }
-#endif
 
 __global__ void write_behind_kernel(std::size_t beyond, Span<float> y) {
   for (std::size_t i = 0; i < beyond; ++i) y.data[y.size + i] = 0;
