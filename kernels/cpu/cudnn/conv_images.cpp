@@ -7,15 +7,36 @@
 #include "kernels/cpu/cudnn/conv_execution.h"
 #include "kernels/cpu/cudnn/conv_onednn.h"
 #include "kernels/cpu/cudnn/conv_pieces.h"
+#include "kernels/cpu/cudnn/conv_weights.h"
 #include "kernels/cpu/cudnn/prepared_call.h"
 #include "kernels/cpu/single_threaded.h"
 
 namespace annulus::cpu {
 namespace {
 
+// A data gradient of stride 1 is the forward convolution of dy with the turned weights, padded by
+// what the kernel reaches over x's padding. oneDNN's forward kernels are faster than its backward
+// ones by 4 to 11 % with AVX-512, and as fast with AVX2. None when it would need a negative
+// padding.
+std::optional<ConvProblem> as_forward(const ConvProblem& gradient) {
+  if (gradient.pass != ConvPass::data_gradient) return std::nullopt;
+  ConvProblem forward = gradient;
+  forward.pass = ConvPass::forward;
+  std::swap(forward.channels, forward.filters);
+  std::swap(forward.in, forward.out);
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t reach = gradient.dilation[axis] * (gradient.kernel[axis] - 1);
+    forward.pad_before[axis] = reach - gradient.pad_before[axis];
+    forward.pad_after[axis] = reach - gradient.pad_after[axis];
+    if (gradient.stride[axis] != 1 || forward.pad_before[axis] < 0 || forward.pad_after[axis] < 0)
+      return std::nullopt;
+  }
+  return forward;
+}
+
 class ImageConvolution : public ConvExecution {
  public:
-  explicit ImageConvolution(const ConvProblem& problem);
+  ImageConvolution(const ConvProblem& problem, WeightOrder order);
 
   std::size_t workspace_bytes() const override { return layout_.size(); }
   void run(const ConvPointers& pointers) const override;
@@ -28,19 +49,18 @@ class ImageConvolution : public ConvExecution {
   };
 
   void add_piece(const ConvProblem& problem, const ImageRange& range, const OnednnConv& conv);
-  void arrange_weights(const ConvPointers& pointers) const;
   void run_piece(Piece& piece, const ConvPointers& pointers) const;
 
   int input_argument_, output_argument_;
   WorkspaceLayout layout_;
   std::size_t weights_offset_ = 0;
-  mutable dnnl::memory weights_, bias_;
-  mutable std::optional<PreparedCall> rearrange_;  // absent when the primitive takes KRSC
+  mutable std::optional<ConvWeights> weights_;
+  mutable dnnl::memory bias_;
   mutable std::vector<Piece> pieces_;
   mutable std::mutex one_run_at_a_time_;
 };
 
-ImageConvolution::ImageConvolution(const ConvProblem& problem) {
+ImageConvolution::ImageConvolution(const ConvProblem& problem, WeightOrder order) {
   const bool is_forward = problem.pass == ConvPass::forward;
   input_argument_ = is_forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST;
   output_argument_ = is_forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC;
@@ -51,19 +71,11 @@ ImageConvolution::ImageConvolution(const ConvProblem& problem) {
   const OnednnConv smaller = cut.back().count == cut.front().count
                                  ? larger
                                  : make_onednn_conv(problem, cut.back().count, &larger.weights);
-  weights_ = dnnl::memory(larger.weights, onednn_engine(), nullptr);
+  weights_.emplace(problem, order, larger.weights);
+  weights_offset_ = layout_.take(weights_->workspace_bytes());
   if (problem.bias) bias_ = dnnl::memory(plain_bias(problem), onednn_engine(), nullptr);
-  if (larger.weights != plain_weights(problem)) {
-    const dnnl::reorder::primitive_desc reorder(onednn_engine(), plain_weights(problem),
-                                                onednn_engine(), larger.weights);
-    rearrange_.emplace(dnnl::reorder(reorder));
-    rearrange_->add(DNNL_ARG_FROM, plain_weights(problem));
-    rearrange_->share(DNNL_ARG_TO, weights_);
-    weights_offset_ = layout_.take(larger.weights.get_size());
-  }
-  for (const ImageRange& range : cut) {
+  for (const ImageRange& range : cut)
     add_piece(problem, range, range.count == cut.front().count ? larger : smaller);
-  }
 }
 
 void ImageConvolution::add_piece(const ConvProblem& problem, const ImageRange& range,
@@ -76,42 +88,33 @@ void ImageConvolution::add_piece(const ConvProblem& problem, const ImageRange& r
   piece.call.add(input_argument_, is_forward ? conv.x : conv.y);
   piece.call.add(output_argument_, is_forward ? conv.y : conv.x);
   piece.call.add(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
-  piece.call.share(DNNL_ARG_WEIGHTS, weights_);
+  piece.call.share(DNNL_ARG_WEIGHTS, weights_->memory());
   if (problem.bias) piece.call.share(DNNL_ARG_BIAS, bias_);
   pieces_.push_back(std::move(piece));
 }
 
 void ImageConvolution::run(const ConvPointers& pointers) const {
   const std::lock_guard<std::mutex> lock(one_run_at_a_time_);
-  arrange_weights(pointers);
-  parallel(pieces_.size(), [&](std::size_t i) { run_piece(pieces_[i], pointers); });
-}
-
-void ImageConvolution::arrange_weights(const ConvPointers& pointers) const {
-  const SingleThreaded single_threaded;
+  weights_->arrange(pointers.b, static_cast<std::byte*>(pointers.workspace) + weights_offset_);
   if (bias_) bias_.set_data_handle(const_cast<void*>(pointers.bias));
-  if (!rearrange_) {
-    weights_.set_data_handle(const_cast<void*>(pointers.b));
-    return;
-  }
-  weights_.set_data_handle(static_cast<std::byte*>(pointers.workspace) + weights_offset_);
-  rearrange_->point(DNNL_ARG_FROM, pointers.b);
-  rearrange_->execute();
+  parallel(pieces_.size(), [&](std::size_t i) { run_piece(pieces_[i], pointers); });
 }
 
 void ImageConvolution::run_piece(Piece& piece, const ConvPointers& pointers) const {
   const SingleThreaded single_threaded;
+  auto* workspace = static_cast<std::byte*>(pointers.workspace);
   piece.call.point(input_argument_, static_cast<const std::byte*>(pointers.a) + piece.input_offset);
   piece.call.point(output_argument_, static_cast<std::byte*>(pointers.out) + piece.output_offset);
-  piece.call.point(DNNL_ARG_SCRATCHPAD,
-                   static_cast<std::byte*>(pointers.workspace) + piece.scratch_offset);
+  piece.call.point(DNNL_ARG_SCRATCHPAD, workspace + piece.scratch_offset);
   piece.call.execute();
 }
 
 }  // namespace
 
 std::shared_ptr<const ConvExecution> plan_image_convolution(const ConvProblem& problem) {
-  return std::make_shared<ImageConvolution>(problem);
+  if (const auto forward = as_forward(problem))
+    return std::make_shared<ImageConvolution>(*forward, WeightOrder::turned);
+  return std::make_shared<ImageConvolution>(problem, WeightOrder::plain);
 }
 
 }  // namespace annulus::cpu
