@@ -1,7 +1,9 @@
 // Forward convolution and data gradient: every image is computed alone, so a piece is some images,
 // and the weights are rearranged once per run for all pieces.
+#include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "kernels/cpu/cudart/device.h"
 #include "kernels/cpu/cudnn/conv_execution.h"
@@ -67,15 +69,12 @@ ImageConvolution::ImageConvolution(const ConvProblem& problem, WeightOrder order
 
   const SingleThreaded single_threaded;
   const std::vector<ImageRange> cut = cut_images(problem);
-  const OnednnConv larger = make_onednn_conv(problem, cut.front().count, nullptr);
-  const OnednnConv smaller = cut.back().count == cut.front().count
-                                 ? larger
-                                 : make_onednn_conv(problem, cut.back().count, &larger.weights);
-  weights_.emplace(problem, order, larger.weights);
+  const std::map<std::int64_t, OnednnConv> convs = make_onednn_convs(problem, cut);
+  const dnnl::memory::desc& weights = convs.begin()->second.weights;
+  weights_.emplace(problem, order, weights);
   weights_offset_ = layout_.take(weights_->workspace_bytes());
   if (problem.bias) bias_ = dnnl::memory(plain_bias(problem), onednn_engine(), nullptr);
-  for (const ImageRange& range : cut)
-    add_piece(problem, range, range.count == cut.front().count ? larger : smaller);
+  for (const ImageRange& range : cut) add_piece(problem, range, convs.at(range.count));
 }
 
 void ImageConvolution::add_piece(const ConvProblem& problem, const ImageRange& range,

@@ -35,28 +35,8 @@ dnnl::primitive_attr attributes(const ConvProblem& problem) {
   return attributes;
 }
 
-}  // namespace
-
-const dnnl::engine& onednn_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-dnnl::stream& onednn_stream() {
-  thread_local dnnl::stream stream(onednn_engine());
-  return stream;
-}
-
-dnnl::memory::desc plain_weights(const ConvProblem& p) {
-  return {{p.filters, p.channels, p.kernel[0], p.kernel[1]}, element_type(p), tag::ohwi};
-}
-
-dnnl::memory::desc plain_bias(const ConvProblem& p) {
-  return {{p.filters}, element_type(p), tag::x};
-}
-
+// `fixed`: the format that weights must have, or null to choose freely.
 OnednnConv make_onednn_conv(const ConvProblem& p, std::int64_t images, const memory::desc* fixed) {
-  const SingleThreaded single_threaded;
   const auto algorithm = dnnl::algorithm::convolution_direct;
   const memory::data_type type = element_type(p);
   const memory::desc x({images, p.channels, p.in[0], p.in[1]}, type, tag::nhwc);
@@ -87,6 +67,38 @@ OnednnConv make_onednn_conv(const ConvProblem& p, std::int64_t images, const mem
       onednn_engine(), forward);
   return {dnnl::convolution_backward_weights(backward), x, y, backward.diff_weights_desc(),
           backward.scratchpad_desc()};
+}
+
+}  // namespace
+
+const dnnl::engine& onednn_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::stream& onednn_stream() {
+  thread_local dnnl::stream stream(onednn_engine());
+  return stream;
+}
+
+dnnl::memory::desc plain_weights(const ConvProblem& p) {
+  return {{p.filters, p.channels, p.kernel[0], p.kernel[1]}, element_type(p), tag::ohwi};
+}
+
+dnnl::memory::desc plain_bias(const ConvProblem& p) {
+  return {{p.filters}, element_type(p), tag::x};
+}
+
+std::map<std::int64_t, OnednnConv> make_onednn_convs(const ConvProblem& problem,
+                                                     const std::vector<ImageRange>& cut) {
+  const SingleThreaded single_threaded;
+  std::map<std::int64_t, OnednnConv> convs;
+  for (const ImageRange& range : cut) {
+    if (convs.contains(range.count)) continue;
+    const memory::desc* weights = convs.empty() ? nullptr : &convs.begin()->second.weights;
+    convs.emplace(range.count, make_onednn_conv(problem, range.count, weights));
+  }
+  return convs;
 }
 
 }  // namespace annulus::cpu

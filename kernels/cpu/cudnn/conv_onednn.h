@@ -1,12 +1,15 @@
-// One oneDNN convolution over a given number of images, made single-threaded at plan time, with its
-// scratchpad and its weights' own memory format left to the caller. Called by conv_images.cpp and
+// oneDNN convolutions over given numbers of images, made single-threaded at plan time, with their
+// scratchpads and the weights' own memory format left to the caller. Called by conv_images.cpp and
 // conv_weight_gradient.cpp.
 #pragma once
 
 #include <dnnl.hpp>
 
 #include <cstdint>
+#include <map>
+#include <vector>
 
+#include "kernels/cpu/cudnn/conv_pieces.h"
 #include "kernels/cpu/cudnn/conv_problem.h"
 
 namespace annulus::cpu {
@@ -22,10 +25,9 @@ struct OnednnConv {
   dnnl::memory::desc scratchpad;  // may be empty
 };
 
-// The convolution of `images` images. `weights` is a format to keep to (the plan's other primitive
-// has chosen it), or null to choose freely.
-OnednnConv make_onednn_conv(const ConvProblem& problem, std::int64_t images,
-                            const dnnl::memory::desc* weights);
+// A convolution for each size of piece in the cut, by images; all take their weights in one format.
+std::map<std::int64_t, OnednnConv> make_onednn_convs(const ConvProblem& problem,
+                                                     const std::vector<ImageRange>& cut);
 
 // w and bias as the program lays them out: KRSC, [K].
 dnnl::memory::desc plain_weights(const ConvProblem& problem);

@@ -2,6 +2,7 @@
 // summed in the order of the images, in parallel over the weights, and laid out as KRSC. The sum's
 // order depends on the shape alone.
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -47,13 +48,11 @@ class WeightGradient : public ConvExecution {
 WeightGradient::WeightGradient(const ConvProblem& problem) {
   const SingleThreaded single_threaded;
   const std::vector<ImageRange> cut = cut_images(problem);
-  const OnednnConv larger = make_onednn_conv(problem, cut.front().count, nullptr);
-  const OnednnConv smaller = cut.back().count == cut.front().count
-                                 ? larger
-                                 : make_onednn_conv(problem, cut.back().count, &larger.weights);
-  partial_elements_ = larger.weights.get_size() / sizeof(float);
+  const std::map<std::int64_t, OnednnConv> convs = make_onednn_convs(problem, cut);
+  const dnnl::memory::desc& weights = convs.begin()->second.weights;
+  partial_elements_ = weights.get_size() / sizeof(float);
   for (const ImageRange& range : cut) {
-    const OnednnConv& conv = range.count == cut.front().count ? larger : smaller;
+    const OnednnConv& conv = convs.at(range.count);
     Piece piece{PreparedCall(conv.primitive),
                 std::size_t(range.first * problem.x_per_image()) * sizeof(float),
                 std::size_t(range.first * problem.y_per_image()) * sizeof(float),
@@ -64,10 +63,10 @@ WeightGradient::WeightGradient(const ConvProblem& problem) {
     piece.call.add(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
     pieces_.push_back(std::move(piece));
   }
-  const dnnl::reorder::primitive_desc reorder(onednn_engine(), larger.weights, onednn_engine(),
+  const dnnl::reorder::primitive_desc reorder(onednn_engine(), weights, onednn_engine(),
                                               plain_weights(problem));
   to_plain_.emplace(dnnl::reorder(reorder));
-  to_plain_->add(DNNL_ARG_FROM, larger.weights);
+  to_plain_->add(DNNL_ARG_FROM, weights);
   to_plain_->add(DNNL_ARG_TO, plain_weights(problem));
 }
 
