@@ -59,9 +59,9 @@ Result bench_case(const std::string& kernel, const registry::Case& c, const Stop
           c.bytes() / timing.median * 1e-9};
 }
 
-constexpr const char* kHeader = "{:<31} {:<42} {:>9} {:>7} {:>8} {:>8} {:>6} {:>7} {:>6}\n";
+constexpr const char* kHeader = "{:<31} {:<57} {:>9} {:>7} {:>8} {:>8} {:>6} {:>7} {:>6}\n";
 constexpr const char* kRow =
-    "{:<31} {:<42} {:>9.4f} {:>6.1f}% {:>8} {:>8.2f} {:>5.1f}% {:>7.2f} {:>5.1f}%\n";
+    "{:<31} {:<57} {:>9.4f} {:>6.1f}% {:>8} {:>8.2f} {:>5.1f}% {:>7.2f} {:>5.1f}%\n";
 
 void print_header(const Machine& machine) {
   fmt::print("{} thread{}, peaks measured now: {:.1f} GFLOP/s fp32, {:.1f} GB/s memory\n\n",

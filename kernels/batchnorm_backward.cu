@@ -10,14 +10,11 @@
 namespace annulus {
 namespace batchnorm {
 
-// g and x' of the one element of a window that the gradient reaches.
+// g and x' of an element that the gradient reaches.
 struct Reached {
   float gradient, normalized;
 };
 
-SPAN_FN Reached reached(Activation f, const Channel& channel, const WindowMax& winner, float dy) {
-  return {activation_gradient(f, winner.z, dy), channel.normalize(winner.x)};
-}
 SPAN_FN Reached reached(Activation f, const Channel& channel, float x, float dy) {
   return {activation_gradient(f, channel.pre_activation(x), dy), channel.normalize(x)};
 }
@@ -37,12 +34,11 @@ __global__ void sum_gradients(BatchNormShape shape, ColumnPieces cut, Span<const
   float sum = 0, product_sum = 0;
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < end; row += blockDim.y) {
     const std::size_t i = row * columns + column;
-    const Reached r = shape.pool
-                          ? reached(shape.activation, channel,
-                                    window_max(shape.activation, channel,
-                                               windows.read(x, windows.at(row), columns, column)),
-                                    dy[i])
-                          : reached(shape.activation, channel, x[i], dy[i]);
+    const float input = shape.pool ? window_max(shape.activation, channel,
+                                                windows.read(x, windows.at(row), columns, column))
+                                         .x
+                                   : x[i];
+    const Reached r = reached(shape.activation, channel, input, dy[i]);
     sum += r.gradient;
     product_sum += r.gradient * r.normalized;
   }
@@ -101,12 +97,12 @@ __global__ void input_gradient_unpool(BatchNormShape shape, ColumnPieces cut, Sp
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
        row += blockDim.y) {
     const Cells::Position cell = cells.at(row);
-    WindowMax winner{0, 0, 0, -1};
+    WindowMax winner{};
     float gradient = 0;
     if (cell.whole()) {
       winner = window_max(shape.activation, channel, cells.read(x, cell, columns, column));
       gradient =
-          activation_gradient(shape.activation, winner.z, dy[cell.window * columns + column]);
+          reached(shape.activation, channel, winner.x, dy[cell.window * columns + column]).gradient;
     }
     for (int k = 0; k < 4; ++k) {
       if (!cell.has(k)) continue;
@@ -135,7 +131,7 @@ void sum_gradients_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float>
       if (shape.pool) {
         const PixelRows window(&x[0] + first, windows, windows.at(row), columns);
         for (int c = 0; c < width; ++c)
-          add(c, reached(f, channels[c], window_max(f, channels[c], window.at(c)), gradients[c]));
+          add(c, reached(f, channels[c], window_max(f, channels[c], window.at(c)).x, gradients[c]));
       } else {
         const float* values = &x[row * columns + first];
         for (int c = 0; c < width; ++c) add(c, reached(f, channels[c], values[c], gradients[c]));
@@ -205,16 +201,18 @@ void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<cons
     const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, shape.rows());
     for (std::size_t index = cut.begin(piece); index < cut.end(piece); ++index) {
       const Cells::Position cell = cells.at(index);
-      float gradient[kColumnBlock] = {};
-      int place[kColumnBlock] = {};
+      float gradient[kColumnBlock];
+      int place[kColumnBlock];
       if (cell.whole()) {
         const PixelRows window(&x[0] + first, cells, cell, columns);
         const float* gradients = &dy[cell.window * columns + first];
         for (int c = 0; c < width; ++c) {
           const WindowMax winner = window_max(f, channels[c], window.at(c));
-          gradient[c] = activation_gradient(f, winner.z, gradients[c]);
+          gradient[c] = reached(f, channels[c], winner.x, gradients[c]).gradient;
           place[c] = winner.place;
         }
+      } else {  // not an initialiser: every whole cell would pay an eighth of its time for it
+        for (int c = 0; c < width; ++c) gradient[c] = 0, place[c] = 0;
       }
       for (int k = 0; k < 4; ++k) {
         if (!cell.has(k)) continue;

@@ -26,18 +26,17 @@ struct WindowPixels {
 
 // The winner of a window: the first of the largest f(z); a NaN wins, so that it is not hidden.
 struct WindowMax {
-  float value, x, z;
+  float value, x;
   int place;
 };
 
 SPAN_FN WindowMax candidate(Activation f, const Channel& channel, int place, float x) {
-  const float z = channel.pre_activation(x);
-  return {activate(f, z), x, z, place};
+  return {activate(f, channel.pre_activation(x)), x, place};
 }
 SPAN_FN WindowMax winner(const WindowMax& best, const WindowMax& next) {
   const bool wins = (next.value > best.value) | (next.value != next.value);
   return {select(wins, next.value, best.value), select(wins, next.x, best.x),
-          select(wins, next.z, best.z), select(wins, next.place, best.place)};
+          select(wins, next.place, best.place)};
 }
 SPAN_FN WindowMax window_max(Activation f, const Channel& channel, const WindowPixels& pixels) {
   WindowMax best = candidate(f, channel, 0, pixels.top_left);
@@ -70,7 +69,8 @@ struct Cells {
     }
   };
   SPAN_FN Position at(std::size_t cell) const {
-    const unsigned int q = cell % across, line = static_cast<unsigned int>(cell / across);
+    const unsigned int index = static_cast<unsigned int>(cell);
+    const unsigned int q = index % across, line = index / across;
     const unsigned int p = line % down, n = line / down;
     return {(std::size_t(n) * height + 2 * p) * width + 2 * q,
             (std::size_t(n) * (height / 2) + p) * (width / 2) + q,
