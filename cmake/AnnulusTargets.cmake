@@ -24,13 +24,17 @@ endfunction()
 # eager (the default), NAME.threads, NAME.shuffled. Every test runs with the device's checker on.
 #   fast: in every preset, minutes in all.  data: whole training runs, in the cpu preset; on CIFAR-10 where it is.
 #   slow: only in ./dev test --all.
+# TIMEOUT (default 600) is there to end a hang, also on a busy machine; sanitizers get four times that.
 function(annulus_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINKS;LABELS;MODES" ${ARGN})
   if(NOT TEST_LABELS)
     set(TEST_LABELS fast)
   endif()
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 300)
+    set(TEST_TIMEOUT 600)
+  endif()
+  if(ANNULUS_SANITIZE)
+    math(EXPR TEST_TIMEOUT "4 * ${TEST_TIMEOUT}")
   endif()
   if(NOT TEST_MODES)
     set(TEST_MODES eager)

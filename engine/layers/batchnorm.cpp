@@ -10,7 +10,7 @@ ImageShape output_shape(ImageShape in, bool pool) {
 
 }  // namespace
 
-BatchNorm::BatchNorm(std::string name, ImageShape in, Activation activation, bool pool,
+BatchNorm::BatchNorm(const std::string& name, ImageShape in, Activation activation, bool pool,
                      float epsilon)
     : Layer(name, in, output_shape(in, pool)),
       activation_(activation),

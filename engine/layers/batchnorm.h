@@ -11,7 +11,8 @@ namespace annulus {
 
 class BatchNorm final : public Layer {
  public:
-  BatchNorm(std::string name, ImageShape in, Activation activation, bool pool, float epsilon);
+  BatchNorm(const std::string& name, ImageShape in, Activation activation, bool pool,
+            float epsilon);
 
   std::vector<Parameter*> parameters() override { return {&gamma_, &beta_}; }
   std::size_t statistics() const override { return 2 * std::size_t(in().channels); }

@@ -22,7 +22,7 @@ ImageShape output_shape(ImageShape in, const ConvOptions& o) {
 
 }  // namespace
 
-Conv2D::Conv2D(std::string name, ImageShape in, const ConvOptions& options, Init init)
+Conv2D::Conv2D(const std::string& name, ImageShape in, const ConvOptions& options, Init init)
     : Layer(name, in, output_shape(in, options)), options_(options) {
   const int taps = options.kernel * options.kernel;
   weight_ = {.name = name + ".weight",

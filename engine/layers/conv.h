@@ -14,7 +14,7 @@ struct ConvOptions {
 
 class Conv2D final : public Layer {
  public:
-  Conv2D(std::string name, ImageShape in, const ConvOptions& options, Init init);
+  Conv2D(const std::string& name, ImageShape in, const ConvOptions& options, Init init);
 
   std::vector<Parameter*> parameters() override;
   double forward_flops() const override { return shape(1).flops(); }

@@ -5,7 +5,7 @@
 
 namespace annulus {
 
-Dense::Dense(std::string name, ImageShape in, int units, Init init)
+Dense::Dense(const std::string& name, ImageShape in, int units, Init init)
     : Layer(name, in, {1, 1, units}) {
   weight_ = {.name = name + ".weight",
              .shape = {units, inputs()},

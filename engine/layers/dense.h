@@ -8,7 +8,7 @@ namespace annulus {
 
 class Dense final : public Layer {
  public:
-  Dense(std::string name, ImageShape in, int units, Init init);
+  Dense(const std::string& name, ImageShape in, int units, Init init);
 
   std::vector<Parameter*> parameters() override { return {&weight_, &bias_}; }
   double forward_flops() const override { return 2.0 * double(inputs()) * out().channels; }
