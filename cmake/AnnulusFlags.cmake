@@ -23,5 +23,7 @@ endif()
 # The same source compiled in another preset, branch or clone comes from the compiler cache.
 find_program(ANNULUS_CCACHE ccache)
 if(ANNULUS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ANNULUS_CCACHE})
+  # Paths relative to the checkout, so that another clone of the same sources finds the objects too.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+                                  CCACHE_NOHASHDIR=1 ${ANNULUS_CCACHE})
 endif()
