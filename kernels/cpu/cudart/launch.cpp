@@ -102,8 +102,9 @@ std::size_t piece_elements(std::size_t n, std::size_t bytes) {
 }
 
 std::size_t touched_bytes(const Launch& launch) {
+  const Accesses accesses(launch);
   std::size_t bytes = 0;
-  for (const Access& access : Accesses(launch).span()) bytes += access.bytes;
+  for (const Access& access : accesses.span()) bytes += access.bytes;
   return bytes;
 }
 
