@@ -31,7 +31,7 @@ inline constexpr std::array<float, 4> kTinyMean{128, 128, 128, 0}, kTinyStd{64, 
 class TinyTraining {
  public:
   TinyTraining(Model model, const Dataset& data, Batches batches, SumOrder order = SumOrder::rank,
-               Recipe recipe = {})
+               const Recipe& recipe = {})
       : batches_(batches),
         model_(std::move(model)),
         data_(data, kTinyMean, kTinyStd),
