@@ -82,7 +82,8 @@ TEST_F(Safetensors, DamagedFilesAreErrors) {
   lying[7] = 0x3f;  // a header of 2^62 bytes
   write(lying);
   EXPECT_NE(error_of(load).find("header"), std::string::npos);
-  const std::string no_object = std::string(1, 2) + std::string(7, 0) + "[]" + std::string(100, 'x');
+  const std::string no_object =
+      std::string(1, 2) + std::string(7, 0) + "[]" + std::string(100, 'x');
   write(no_object);
   EXPECT_NE(error_of(load), "no error");
   std::filesystem::remove(path_);
