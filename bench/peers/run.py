@@ -36,6 +36,10 @@ def contenders(options):
         "pytorch nhwc": ([*torch, "--layout", "nhwc"], blas),
         "pytorch nhwc, tuned malloc": ([*torch, "--layout", "nhwc"], {**blas, **KEEP_MEMORY}),
         "pytorch nchw, tuned malloc": ([*torch, "--layout", "nchw"], {**blas, **KEEP_MEMORY}),
+        "pytorch nhwc, tuned, patient": (
+            [*torch, "--layout", "nhwc"],
+            {**blas, **KEEP_MEMORY, "OMP_WAIT_POLICY": "PASSIVE"},
+        ),
     }
     if options.only_pytorch:
         del found["annulus"]
