@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "engine/model/models.h"
 #include "engine/progress.h"
@@ -36,6 +38,14 @@ double peak_rate(const TrainOptions& options, std::size_t global_batch) {
   if (options.learning_rate > 0) return options.learning_rate;
   if (options.recipe.optimizer != "sgd") return kAdamRate;
   return options.recipe.learning_rate_per_1024 * double(global_batch) / 1024.0;
+}
+
+// Flushed at once: a log collector must see the line now, and a full disk must not pass unseen.
+void print_line(const std::string& line) {
+  if (std::puts(line.c_str()) < 0 || std::fflush(stdout) != 0)
+    throw UserError(ExitCode::storage, fmt::format("stdout: cannot be written: {}; where it goes "
+                                                   "is full or closed",
+                                                   std::strerror(errno)));
 }
 
 Augmentation augmentation_of(const Recipe& recipe, const ResidentData& data) {
@@ -85,6 +95,9 @@ TrainPlan plan_training(const TrainOptions& options, std::size_t samples) {
                                 options.batch_size, options.virtual_ranks,
                                 plan.batches.global_batch(), samples));
   plan.updates = plan.batches.steps() * static_cast<std::size_t>(options.recipe.epochs);
+  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0)
+    throw UserError(ExitCode::usage, fmt::format("--lr {}: the rate must be a positive number",
+                                                 options.learning_rate));
   if (options.max_steps) plan.updates = std::min(plan.updates, options.max_steps);
   plan.schedule = {.kind = parse_schedule(options.recipe.schedule),
                    .peak = peak_rate(options, plan.batches.global_batch()),
@@ -159,8 +172,7 @@ std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& dat
     metrics.learning_rate = rate;
 
     progress.clear();
-    fmt::print("{}\n", epoch_line(metrics));
-    std::fflush(stdout);
+    print_line(epoch_line(metrics));
     folder.append_metrics(epoch_json(metrics));
     save_weights(folder.weights(), model, weights);
     history.push_back(metrics);

@@ -9,6 +9,10 @@ namespace annulus {
 
 void throw_cuda_error(cudaError_t status, const char* call, const char* file, int line) {
   cudaGetLastError();  // clear the sticky error: it has been reported
+  if (status == cudaErrorMemoryAllocation)
+    throw UserError(
+        ExitCode::device,
+        fmt::format("not enough device memory (at {}:{}); try a smaller --batch-size", file, line));
   throw DeviceError(fmt::format("{} failed at {}:{}: {} ({})", call, file, line,
                                 cudaGetErrorName(status), cudaGetErrorString(status)));
 }

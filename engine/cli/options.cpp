@@ -80,6 +80,7 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
   add(app, "Model", "--model", c.options.model, model_names())->capture_default_str();
   add_data_option(app, c.data);
   add(app, "Data", "--seed", c.options.seed, "of initial weights, order, augmentation and dropout")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add(app, "Data", "--drop-last", c.options.drop_last,
       "leave out the short last batch of an epoch (true or false)")

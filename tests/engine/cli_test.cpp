@@ -155,6 +155,9 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
       {"train --batch-size 6000 --virtual-ranks 2 --data synthetic", 2, {"12000", "10000"}},
       {"train --data nowhere", 3, {"nowhere"}},
       {"train --data empty", 3, {"data_batch_1.bin"}},
+      {"train --lr nan --data synthetic", 2, {"--lr nan"}},
+      {"train --seed -1 --data synthetic", 2, {"--seed"}},
+      {"train --data synthetic --model mlp --max-steps 1 --out full >/dev/full", 6, {"stdout"}},
       {"train --device cuda --data synthetic", 4, {"cuda", "CPU device"}},
       {"train --data synthetic --out file/run", 6, {"file/run"}},
       {"eval --weights nothing.safetensors --data synthetic", 3, {"nothing.safetensors"}},
@@ -171,6 +174,13 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
     for (const std::string& part : misuse.says)
       EXPECT_NE(last.find(part), std::string::npos) << part << " is not in: " << last;
   }
+}
+
+TEST_F(Cli, TooLittleDeviceMemoryIsSaidSo) {
+  const Outcome outcome = run("train --data synthetic --model mlp --max-steps 1 --out run",
+                              "ANNULUS_CPU_MEMORY=30000000");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_NE(outcome.err.find("not enough device memory"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Cli, ARunFolderIsNeverOverwritten) {
