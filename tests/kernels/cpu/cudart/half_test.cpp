@@ -16,6 +16,11 @@ namespace {
 std::uint16_t bits(__half value) { return static_cast<__half_raw>(value).x; }
 std::uint16_t bits(__nv_bfloat16 value) { return static_cast<__nv_bfloat16_raw>(value).x; }
 
+// What the processor rounds a float to, to nearest even.
+int processors_half(float value) {
+  return _mm_extract_epi16(_mm_cvtps_ph(_mm_set_ss(value), _MM_FROUND_TO_NEAREST_INT), 0);
+}
+
 // Floats of every exponent and sign with fractions around ties.
 template <class Check>
 void for_many_floats(Check&& check) {
@@ -45,7 +50,7 @@ TEST(HalfTest, FloatsRoundToTheHalfThatTheProcessorSays) {
     if (std::isnan(value)) {
       ASSERT_EQ(bits(__float2half_rn(value)), 0x7FFF);
     } else {
-      ASSERT_EQ(bits(__float2half_rn(value)), _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT)) << value;
+      ASSERT_EQ(bits(__float2half_rn(value)), processors_half(value)) << value;
     }
   });
 }
