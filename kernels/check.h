@@ -24,6 +24,9 @@ enum class ExitCode : int {
   storage = 6,
   interrupted = 130,
   terminated = 143,
+  rendezvous = 200,  // its deadline passed
+  peer_lost = 201,
+  refused = 202,  // another incarnation, generation, index or job
   device_fault = 204,
 };
 

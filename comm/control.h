@@ -1,0 +1,96 @@
+// The control channel: one TCP connection from every rank to rank 0, from the rendezvous to the
+// end. It lets in who belongs to the run, hands out the NCCL id, carries texts and barriers, and
+// tells every rank when a peer is lost, and why. Invariant: no call waits without a deadline, and
+// what a call throws names the rank that is missing. The wire format: docs/protocol.md. Called by
+// engine/cli, engine/trainer and comm/communicator.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/identity.h"
+#include "kernels/check.h"
+
+namespace annulus {
+
+// A peer is the reason; carries the exit code that this rank must end with.
+class PeerError : public std::runtime_error {
+ public:
+  PeerError(ExitCode code, int rank, const std::string& message)
+      : std::runtime_error(message), code_(code), rank_(rank) {}
+  ExitCode code() const { return code_; }
+  int rank() const { return rank_; }  // the peer; -1 where none can be named
+
+ private:
+  ExitCode code_;
+  int rank_;
+};
+
+// One line of the hello, compared by rank 0 when all have arrived.
+struct Fact {
+  enum class Rule {
+    must_agree,    // else UserError (usage) on every rank, showing both values and both ranks
+    should_agree,  // else a warning on stderr of rank 0
+    must_differ,   // two ranks on one device
+    tell           // only told: rank 0 can read it (facts_of)
+  };
+  std::string name, value;
+  Rule rule = Rule::must_agree;
+};
+
+struct ControlOptions {
+  std::string host = "127.0.0.1";  // of rank 0
+  int port = 0;
+  int listener = -1;  // rank 0: a listening descriptor it inherited, instead of host and port
+  std::string job;    // other jobs' hellos are refused
+  std::vector<Fact> facts;
+  std::chrono::milliseconds rendezvous_timeout{60'000};  // until all ranks are here
+  std::chrono::milliseconds heartbeat{500};
+  std::chrono::milliseconds peer_timeout{5'000};  // a rank silent for so long is lost
+};
+
+// Where a rank is, for the message when it is lost. Plain numbers: written on the hot path.
+struct Phase {
+  const char* name = "start";  // "start", "step", "evaluation", "end"; a literal
+  std::size_t step = 0;        // from 1; 0: none
+  int bucket = -1;             // -1: none
+};
+
+// Why a rank is no longer there.
+struct Loss {
+  int rank = -1;
+  ExitCode code;  // what this rank must exit with: the peer's own code where it was permanent, else
+                  // peer_lost
+  std::string message;  // one line: which rank, on which host, what happened, in which phase
+};
+
+class ControlChannel {
+ public:
+  // The rendezvous. Throws PeerError (rendezvous, 200) that names the absent ranks, PeerError
+  // (refused, 202) or UserError (usage) with rank 0's reason.
+  static std::unique_ptr<ControlChannel> join(const Identity& identity,
+                                              const ControlOptions& options);
+  virtual ~ControlChannel() = default;
+
+  // Collective: all ranks call them in the same order. They throw PeerError when a peer is lost.
+  virtual std::vector<std::string> gather(const std::string& mine) = 0;  // every rank's, by rank
+  virtual std::string broadcast(const std::string& of_rank_0) = 0;
+  virtual void barrier(const char* name) = 0;
+
+  virtual void set_phase(const Phase& phase) = 0;  // any time, any thread; costs nanoseconds
+
+  virtual std::optional<Loss> lost() const = 0;  // the first loss; cheap to ask
+  // Called once, from the channel's own thread, at the first loss (or at once if it has happened).
+  virtual void on_loss(std::function<void(const Loss&)> handler) = 0;
+
+  // The last word of this rank. With `done`, the others take it as the regular end; any other code
+  // is their loss. A channel that is destroyed without it leaves with `internal`.
+  virtual void leave(ExitCode code, const std::string& reason) = 0;
+};
+
+}  // namespace annulus

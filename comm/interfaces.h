@@ -1,0 +1,30 @@
+// The machine's network interfaces and NCCL's rules for choosing among them: NCCL_SOCKET_IFNAME
+// (a comma-separated list of prefixes; "=name" is exact, a leading "^" excludes instead) and
+// NCCL_SOCKET_FAMILY (AF_INET, AF_INET6). NCCL user guide, "Environment variables". Called by the
+// CPU device's NCCL and by `annulus doctor`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace annulus {
+
+struct Interface {
+  std::string name;
+  std::vector<std::string> addresses;  // numeric; IPv4 first
+  bool up = false, loopback = false;
+};
+
+std::vector<Interface> network_interfaces();  // in the kernel's order
+
+// The names among `have` that the filter takes, in the order of `have`. An empty filter takes all.
+std::vector<std::string> match_interfaces(const std::string& filter,
+                                          const std::vector<std::string>& have);
+
+// What NCCL's sockets would use, from the two variables and the machine: with a filter, the
+// interfaces it matches; without, all that are up, docker and loopback ones only where there is no
+// other. Throws UserError (usage) where a filter matches nothing: it names the filter and what
+// there is.
+std::vector<Interface> socket_interfaces();
+
+}  // namespace annulus
