@@ -21,10 +21,15 @@ std::vector<Interface> network_interfaces();  // in the kernel's order
 std::vector<std::string> match_interfaces(const std::string& filter,
                                           const std::vector<std::string>& have);
 
-// What NCCL's sockets would use, from the two variables and the machine: with a filter, the
-// interfaces it matches; without, all that are up, docker and loopback ones only where there is no
-// other. Throws UserError (usage) where a filter matches nothing: it names the filter and what
-// there is.
+// What NCCL's sockets would use of `have`: interfaces that are up and have an address of the family
+// ("AF_INET", "AF_INET6", anything else: both), with those addresses alone. With a filter (NCCL
+// ignores one of a single character), those it matches; without, the first kind that is there:
+// InfiniBand, any but docker, loopback and virbr, docker, loopback, virbr. Throws UserError (usage)
+// where nothing remains: it names the settings and what there is.
+std::vector<Interface> choose_interfaces(const std::string& filter, const std::string& family,
+                                         const std::vector<Interface>& have);
+
+// The same with the two variables and this machine's interfaces.
 std::vector<Interface> socket_interfaces();
 
 }  // namespace annulus
