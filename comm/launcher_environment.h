@@ -1,0 +1,13 @@
+// How the launcher tells a rank who it is: the names of the variables that comm/launcher sets and
+// comm/identity reads. Names only; nobody else uses them.
+#pragma once
+
+namespace annulus::launcher_environment {
+
+constexpr const char* rank = "ANNULUS_LAUNCHER_RANK";
+constexpr const char* ranks = "ANNULUS_LAUNCHER_RANKS";
+constexpr const char* rendezvous = "ANNULUS_LAUNCHER_RENDEZVOUS";  // "host:port"
+constexpr const char* listener = "ANNULUS_LAUNCHER_LISTENER";      // a descriptor; rank 0 only
+constexpr const char* job = "ANNULUS_LAUNCHER_JOB";
+
+}  // namespace annulus::launcher_environment
