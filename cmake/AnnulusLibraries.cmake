@@ -6,3 +6,4 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(ibverbs)  # optional: `annulus doctor` reads InfiniBand with it
