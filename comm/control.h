@@ -46,12 +46,15 @@ struct Fact {
 struct ControlOptions {
   std::string host = "127.0.0.1";  // of rank 0
   int port = 0;
-  int listener = -1;  // rank 0: a listening descriptor it inherited, instead of host and port
+  int listener = -1;  // rank 0: a listening descriptor it inherited, instead of host and port; the
+                      // channel closes it
   std::string job;    // other jobs' hellos are refused
   std::vector<Fact> facts;
   std::chrono::milliseconds rendezvous_timeout{60'000};  // until all ranks are here
   std::chrono::milliseconds heartbeat{500};
   std::chrono::milliseconds peer_timeout{5'000};  // a rank silent for so long is lost
+  // A rank that lives but does not come to a collective for so long is lost, too.
+  std::chrono::milliseconds collective_timeout{600'000};
 };
 
 // Where a rank is, for the message when it is lost. Plain numbers: written on the hot path.
@@ -82,14 +85,18 @@ class ControlChannel {
   virtual std::string broadcast(const std::string& of_rank_0) = 0;
   virtual void barrier(const char* name) = 0;
 
+  virtual std::vector<Fact> facts_of(int rank) const = 0;  // on rank 0; elsewhere empty
+
   virtual void set_phase(const Phase& phase) = 0;  // any time, any thread; costs nanoseconds
 
   virtual std::optional<Loss> lost() const = 0;  // the first loss; cheap to ask
   // Called once, from the channel's own thread, at the first loss (or at once if it has happened).
   virtual void on_loss(std::function<void(const Loss&)> handler) = 0;
 
-  // The last word of this rank. With `done`, the others take it as the regular end; any other code
-  // is their loss. A channel that is destroyed without it leaves with `internal`.
+  // The last word of this rank. With `done`, the others take it as the regular end, if they leave
+  // within peer_timeout and call no collective any more; any other code is their loss. A channel
+  // that is destroyed without it leaves with `internal`. On rank 0 the destructor waits for the
+  // others to leave, or until they were told of a loss.
   virtual void leave(ExitCode code, const std::string& reason) = 0;
 };
 
