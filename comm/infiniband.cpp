@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "comm/infiniband_verbs.h"
+#include "comm/name_filter.h"
 
 namespace annulus {
 namespace {
@@ -87,7 +88,7 @@ std::vector<InfinibandDevice> infiniband_devices(const std::string& kernel_devic
   for (const auto& entry : std::filesystem::directory_iterator(kernel_devices, none_there)) {
     const std::string name = entry.path().filename();
     if (std::ranges::find(devices, name, &InfinibandDevice::name) == devices.end())
-      devices.push_back({.name = name, .problem = why_unlisted()});
+      devices.push_back(unlisted_device(name));
   }
   return devices;
 }
@@ -96,6 +97,16 @@ std::optional<Gid> best_gid(const InfinibandPort& port) {
   const auto best = std::ranges::min_element(port.gids, {}, unfitness);
   if (best == port.gids.end()) return std::nullopt;
   return *best;
+}
+
+std::vector<std::string> match_active_ports(const std::string& filter,
+                                            const std::vector<InfinibandDevice>& devices) {
+  const NameFilter names(filter);
+  std::vector<std::string> matches;
+  for (const InfinibandDevice& device : devices)
+    for (const InfinibandPort& port : device.ports)
+      if (port.active && names.takes(port.name)) matches.push_back(port.name);
+  return matches;
 }
 
 std::vector<FabricAdvice> fabric_advice(const std::vector<InfinibandDevice>& devices) {

@@ -24,7 +24,8 @@ struct InfinibandPort {
   std::string name;  // "mlx5_0:1": device and port, as NCCL_IB_HCA takes it
   Link link = Link::other;
   bool active = false;
-  std::string state;  // "active", or why the port is not, with what to do
+  std::string state;  // "active", or why it is not
+  std::string fix;    // what to do about a port that is not active; may be empty
   int lanes = 0;
   double lane_rate = 0;     // Gb/s
   std::string lane_family;  // "HDR"
@@ -36,6 +37,7 @@ struct InfinibandPort {
 struct InfinibandDevice {
   std::string name, firmware;
   std::string problem;   // why it could not be opened; empty: it could
+  std::string fix;       // what to do about the problem
   bool dma_buf = false;  // registers memory of other devices without a module of theirs
   std::vector<InfinibandPort> ports;
 };
@@ -48,6 +50,10 @@ std::vector<InfinibandDevice> infiniband_devices(
 // The GID that RoCE should use: version 2 (it is routed) with an IPv4 address that is not
 // link-local, then other version 2, then version 1. None on a port without GIDs.
 std::optional<Gid> best_gid(const InfinibandPort& port);
+
+// The names of the active ports that a value of NCCL_IB_HCA takes.
+std::vector<std::string> match_active_ports(const std::string& filter,
+                                            const std::vector<InfinibandDevice>& devices);
 
 // What to tell NCCL to use all active ports of one kind of link.
 struct FabricAdvice {

@@ -58,24 +58,23 @@ std::vector<Gid> gid_table(ibv_context* context, int port, int length) {
   return gids;
 }
 
-const char* state_of(const ibv_port_attr& port) {
-  switch (port.state) {
-    case IBV_PORT_ACTIVE:
-    case IBV_PORT_ACTIVE_DEFER:
-      return "active";
-    case IBV_PORT_INIT:
-      return "initialising: no subnet manager has configured it; start one (opensm, or the "
-             "switch's)";
-    case IBV_PORT_ARMED:
-      return "armed: the subnet manager has not activated it yet";
-    default:
-      break;
-  }
+struct State {
+  const char* name;
+  const char* fix;
+};
+
+State state_of(const ibv_port_attr& port) {
+  if (port.state == IBV_PORT_ACTIVE) return {"active", ""};
+  if (port.state == IBV_PORT_INIT)
+    return {"initialising: no subnet manager has configured it",
+            "start a subnet manager (opensm, or the switch's)"};
+  if (port.state == IBV_PORT_ARMED)
+    return {"armed: the subnet manager has not activated it yet", ""};
   if (port.phys_state == kPhysicallyDisabled)
-    return "down: disabled; bring its interface up (ip link set … up)";
+    return {"down: disabled", "bring its interface up (ip link set … up)"};
   if (port.phys_state == kPhysicallyPolling)
-    return "down: no signal; check the cable and the switch's port";
-  return "down";
+    return {"down: no signal", "check the cable and the switch's port"};
+  return {"down", ""};
 }
 
 InfinibandPort read_port(ibv_context* context, const std::string& device, int number) {
@@ -89,7 +88,9 @@ InfinibandPort read_port(ibv_context* context, const std::string& device, int nu
     port.link = InfinibandPort::Link::infiniband;
   if (attributes.link_layer == IBV_LINK_LAYER_ETHERNET) port.link = InfinibandPort::Link::ethernet;
   port.active = attributes.state == IBV_PORT_ACTIVE;
-  port.state = state_of(attributes);
+  const State state = state_of(attributes);
+  port.state = state.name;
+  port.fix = state.fix;
   const auto width = static_cast<std::size_t>(std::countr_zero(attributes.active_width));
   if (width < kLanes.size()) port.lanes = kLanes[width];
   const auto speed = static_cast<std::size_t>(std::countr_zero(attributes.active_speed));
@@ -119,6 +120,7 @@ InfinibandDevice read_device(ibv_device* handle) {
   ibv_device_attr attributes{};
   if (!context || ibv_query_device(context.get(), &attributes) != 0) {
     device.problem = std::string("cannot be opened: ") + std::strerror(errno);
+    device.fix = "give this user read and write access to its /dev/infiniband/uverbs file";
     return device;
   }
   device.firmware = attributes.fw_ver;
@@ -130,9 +132,12 @@ InfinibandDevice read_device(ibv_device* handle) {
 
 }  // namespace
 
-const char* why_unlisted() {
-  return "libibverbs does not list it: its /dev/infiniband/uverbs is not in this container, or its "
-         "user-space driver (rdma-core, ibverbs-providers) is not installed";
+InfinibandDevice unlisted_device(const std::string& name) {
+  return {.name = name,
+          .problem = "the kernel knows it, libibverbs does not list it",
+          .fix =
+              "give the container its /dev/infiniband files, and install rdma-core's user-space "
+              "drivers (ibverbs-providers)"};
 }
 
 std::vector<InfinibandDevice> listed_devices() {

@@ -2,6 +2,7 @@
 // library, infiniband_unread.cpp, which lists nothing, elsewhere. Called by infiniband.cpp.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "comm/infiniband.h"
@@ -10,7 +11,7 @@ namespace annulus {
 
 std::vector<InfinibandDevice> listed_devices();
 
-// Why a device that the kernel knows may be missing from listed_devices(), with what to do.
-const char* why_unlisted();
+// A device that the kernel knows and that is not among the listed ones, with the likely reason.
+InfinibandDevice unlisted_device(const std::string& name);
 
 }  // namespace annulus

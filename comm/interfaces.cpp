@@ -12,9 +12,8 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <sstream>
-#include <string_view>
 
+#include "comm/name_filter.h"
 #include "kernels/check.h"
 
 namespace annulus {
@@ -40,12 +39,6 @@ bool takes_family(const std::string& family, const std::string& address) {
   return true;
 }
 
-std::vector<std::string> names_of(const std::vector<Interface>& interfaces) {
-  std::vector<std::string> names;
-  for (const Interface& interface : interfaces) names.push_back(interface.name);
-  return names;
-}
-
 std::vector<Interface> usable(const std::vector<Interface>& have, const std::string& family) {
   std::vector<Interface> usable;
   for (const Interface& interface : have) {
@@ -57,10 +50,10 @@ std::vector<Interface> usable(const std::vector<Interface>& have, const std::str
 }
 
 std::vector<Interface> matching(const std::string& filter, const std::vector<Interface>& have) {
-  const std::vector<std::string> names = match_interfaces(filter, names_of(have));
+  const NameFilter names(filter);
   std::vector<Interface> matching;
   for (const Interface& interface : have)
-    if (std::ranges::find(names, interface.name) != names.end()) matching.push_back(interface);
+    if (names.takes(interface.name)) matching.push_back(interface);
   return matching;
 }
 
@@ -105,25 +98,10 @@ std::vector<Interface> network_interfaces() {
 
 std::vector<std::string> match_interfaces(const std::string& filter,
                                           const std::vector<std::string>& have) {
-  std::string_view list = filter;
-  const bool excludes = list.starts_with('^');
-  if (excludes) list.remove_prefix(1);
-  const bool exact = list.starts_with('=');
-  if (exact) list.remove_prefix(1);
-
-  std::vector<std::string> patterns;
-  std::istringstream words{std::string(list)};
-  for (std::string word; std::getline(words, word, ',');)
-    if (!word.empty()) patterns.push_back(word);
-
+  const NameFilter names(filter);
   std::vector<std::string> matches;
-  for (const std::string& name : have) {
-    const bool listed =
-        patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
-          return exact ? name == pattern : name.starts_with(pattern);
-        });
-    if (listed != excludes) matches.push_back(name);
-  }
+  for (const std::string& name : have)
+    if (names.takes(name)) matches.push_back(name);
   return matches;
 }
 

@@ -99,12 +99,25 @@ TEST(Infiniband, NamesAreExactWhereAPrefixWouldTakeMore) {
   EXPECT_EQ(advice[1].hca, "=mlx5_1:1");
 }
 
+TEST(Infiniband, TheHcaFilterTakesNamesAndPorts) {
+  const auto devices = read(
+      {stand_in::infiniband_device(), stand_in::roce_device(), stand_in::device_without_cable()});
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(match_active_ports("mlx5", devices), Names({"mlx5_0:1", "mlx5_1:1"}));
+  EXPECT_EQ(match_active_ports("=mlx5_1", devices), Names({"mlx5_1:1"}));
+  EXPECT_EQ(match_active_ports("mlx5:1", devices), Names({"mlx5_0:1", "mlx5_1:1"}));
+  EXPECT_EQ(match_active_ports("mlx5_0:2", devices), Names{});
+  EXPECT_EQ(match_active_ports("^mlx5_0", devices), Names({"mlx5_1:1"}));
+  EXPECT_EQ(match_active_ports("=mlx5_2:1", devices), Names{}) << "down";
+}
+
 TEST(Infiniband, PortsThatAreOfNoUseSayWhy) {
   DeviceRow waiting = stand_in::infiniband_device();
   waiting.ports[0].state = IBV_PORT_INIT;
   const auto devices = read({stand_in::device_without_cable(), waiting, stand_in::locked_device()});
   EXPECT_FALSE(devices[0].ports[0].active);
-  EXPECT_EQ(devices[0].ports[0].state, "down: no signal; check the cable and the switch's port");
+  EXPECT_EQ(devices[0].ports[0].state, "down: no signal");
+  EXPECT_NE(devices[0].ports[0].fix.find("cable"), std::string::npos);
   EXPECT_NE(devices[1].ports[0].state.find("subnet manager"), std::string::npos);
   EXPECT_EQ(devices[2].problem, "cannot be opened: Permission denied");
   EXPECT_TRUE(fabric_advice(devices).empty());
@@ -127,7 +140,7 @@ TEST(Infiniband, DevicesThatOnlyTheKernelKnows) {
   std::filesystem::remove_all(folder);
   ASSERT_EQ(devices.size(), 2u);
   EXPECT_EQ(devices[1].name, "hfi1_0");
-  EXPECT_NE(devices[1].problem.find("/dev/infiniband"), std::string::npos);
+  EXPECT_NE(devices[1].fix.find("/dev/infiniband"), std::string::npos);
 }
 
 TEST(Infiniband, NoDeviceIsNoError) {
