@@ -7,6 +7,7 @@
 
 #include "engine/build_info.h"
 #include "engine/cli/commands.h"
+#include "engine/cli/doctor.h"
 #include "kernels/check.h"
 
 namespace {
@@ -29,6 +30,13 @@ std::string version_line() {
                      info.dirty ? ", modified" : "", info.compiler);
 }
 
+// "train ", or nothing where no command was recognised.
+std::string parsed_command(const CLI::App& app) {
+  const std::vector<const CLI::App*> parsed =
+      app.get_subcommands([](const CLI::App* command) { return command->parsed(); });
+  return parsed.empty() ? "" : parsed.front()->get_name() + " ";
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Annulus trains convolutional networks data-parallel, on GPUs or without one.",
                "annulus");
@@ -43,17 +51,20 @@ int run(int argc, char** argv) {
   CLI::App* eval_app = app.add_subcommand("eval", "Evaluate saved weights on the test images");
   annulus::add_eval_options(*eval_app, eval);
 
+  annulus::DoctorCommand doctor;
+  CLI::App* doctor_app =
+      app.add_subcommand("doctor", "What this machine can do for a run, and what to mend");
+  annulus::add_doctor_options(*doctor_app, doctor);
+
   honour_epochs_variable();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(ExitCode::usage,
-                fmt::format("{} (annulus {}--help lists the options)", error.what(),
-                            train_app->parsed()  ? "train "
-                            : eval_app->parsed() ? "eval "
-                                                 : ""));
+    return fail(ExitCode::usage, fmt::format("{} (annulus {}--help lists the options)",
+                                             error.what(), parsed_command(app)));
   }
+  if (doctor_app->parsed()) return static_cast<int>(annulus::run_doctor(doctor));
   if (train_app->parsed())
     annulus::run_train(train, std::vector<std::string>(argv, argv + argc));
   else

@@ -1,0 +1,38 @@
+// See doctor.h. The report goes to stdout, coloured where that is a terminal and $NO_COLOR is not
+// set.
+#include "engine/cli/doctor.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "engine/doctor/report.h"
+
+namespace annulus {
+
+void add_doctor_options(CLI::App& app, DoctorCommand& command) {
+  app.add_flag("--json", command.json, "one JSON array instead of lines");
+  app.add_option("--ranks", command.options.ranks,
+                 "ranks that shall run on this host (0: one for each device)")
+      ->envname("ANNULUS_RANKS")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--shm-path", command.options.shared_memory, "where NCCL keeps shared memory")
+      ->envname("ANNULUS_SHM_PATH")
+      ->capture_default_str();
+}
+
+ExitCode run_doctor(const DoctorCommand& command) {
+  const std::vector<doctor::Group> report = doctor::examine(command.options, &std::getenv);
+  const bool coloured = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  const std::string text =
+      command.json ? doctor::to_json(report) : doctor::to_text(report, coloured);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw UserError(ExitCode::storage,
+                    "stdout: the report cannot be written; where it goes is "
+                    "full or closed");
+  return doctor::exit_code(report);
+}
+
+}  // namespace annulus

@@ -1,0 +1,82 @@
+// The checks of `annulus doctor`. Each is a plain function from facts to findings; the facts of
+// this machine are read by the read_… functions, so that a test can state others. Invariant: a
+// check changes nothing on the machine and throws nothing. Called by doctor.cpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/identity.h"
+#include "comm/infiniband.h"
+#include "comm/interfaces.h"
+#include "engine/doctor/finding.h"
+
+namespace annulus::doctor {
+
+// --- devices.cpp ---
+
+struct DeviceFacts {
+  cudaError_t status = cudaSuccess;             // of cudaGetDeviceCount
+  int driver_version = 0, runtime_version = 0;  // CUDA's numbers: 12040 is 12.4
+  std::vector<cudaDeviceProp> devices;
+  bool nvidia_driver = false;  // the kernel's half of one is loaded, whatever this build can use
+
+  bool on_gpus() const;
+};
+
+DeviceFacts read_devices();
+// `cores`: what a CPU device may compute on.
+std::vector<Finding> check_devices(const DeviceFacts& facts, unsigned int cores,
+                                   const Environment& environment);
+
+// --- libraries.cpp ---
+
+std::vector<Finding> check_libraries(bool on_gpus);
+
+// --- fabric.cpp ---
+
+struct FabricFacts {
+  std::vector<InfinibandDevice> devices;
+  std::optional<std::uint64_t> locked_memory;  // bytes a process may lock; none: no limit
+  bool peer_memory_module = false;             // nvidia_peermem or its predecessor is loaded
+  bool on_gpus = false;
+};
+
+FabricFacts read_fabric(bool on_gpus);
+std::vector<Finding> check_fabric(const FabricFacts& facts, const Environment& environment);
+
+// --- network.cpp ---
+
+std::vector<Finding> check_network(const std::vector<Interface>& have,
+                                   const Environment& environment);
+
+// --- host.cpp ---
+
+struct CoreFacts {
+  unsigned int online = 1, allowed = 1, usable = 1;  // the machine's, by affinity, by quota too
+};
+
+CoreFacts read_cores();
+std::vector<Finding> check_cores(const CoreFacts& facts, int ranks);
+
+struct SharedMemoryFacts {
+  struct Segment {
+    std::string name;
+    std::uint64_t bytes = 0;
+  };
+  std::string path;
+  std::string problem;               // why it cannot be read; empty: it can
+  std::uint64_t free = 0, size = 0;  // bytes
+  std::vector<Segment> segments;     // what NCCL has left there: a run that goes on, or dead ones
+};
+
+SharedMemoryFacts read_shared_memory(const std::string& path);
+// Free space against what NCCL takes for `ranks` on this host. It needs it where GPUs cannot reach
+// each other's memory; the CPU device does without.
+std::vector<Finding> check_shared_memory(const SharedMemoryFacts& facts, int ranks, bool on_gpus);
+
+}  // namespace annulus::doctor

@@ -1,0 +1,116 @@
+// What the host gives to ranks: cores, and shared memory for NCCL's segments.
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "engine/doctor/bytes.h"
+#include "engine/doctor/checks.h"
+
+namespace annulus::doctor {
+namespace {
+
+// NCCL makes a segment of about 10 MB for each peer that a rank reaches through host memory; in its
+// rings and trees a rank has two of them on its host (NVIDIA/nccl issues 290, 525).
+std::uint64_t shared_memory_need(int ranks) {
+  constexpr std::uint64_t kSegment = std::uint64_t{10} << 20;
+  const int peers = std::clamp(ranks - 1, 0, 2);
+  return static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(peers) * kSegment;
+}
+
+constexpr const char* kMoreSharedMemory =
+    "in Kubernetes mount an emptyDir with medium: Memory there, elsewhere docker run --shm-size or "
+    "mount -o remount,size=…";
+
+Finding space(const SharedMemoryFacts& facts, int ranks, bool on_gpus) {
+  const std::uint64_t need = shared_memory_need(ranks);
+  Finding finding{.name = facts.path,
+                  .fact = fmt::format("{} free of {}, {} rank{} need{} {}", in_words(facts.free),
+                                      in_words(facts.size), ranks, ranks == 1 ? "" : "s",
+                                      ranks == 1 ? "s" : "", need ? in_words(need) : "none")};
+  if (facts.free >= need) return finding;
+  finding.state = on_gpus ? State::error : State::warning;
+  finding.fact += " for NCCL (about 10 MB a peer)";
+  if (!on_gpus) finding.fact += " on GPUs, though not on the CPU device";
+  finding.fix = kMoreSharedMemory;
+  return finding;
+}
+
+Finding left_over(const SharedMemoryFacts::Segment& segment, const std::string& path) {
+  return {.state = State::warning,
+          .name = segment.name,
+          .fact = fmt::format("{} in {}, of a run that goes on or has died",
+                              in_words(segment.bytes), path),
+          .fix = fmt::format("if no run is on this host: rm {}/{}", path, segment.name)};
+}
+
+std::vector<SharedMemoryFacts::Segment> read_segments(const std::string& path) {
+  std::vector<SharedMemoryFacts::Segment> segments;
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(path, unreadable)) {
+    const std::string name = entry.path().filename();
+    std::error_code gone;
+    const std::uintmax_t bytes = entry.file_size(gone);
+    if (name.starts_with("nccl-") && !gone) segments.push_back({name, bytes});
+  }
+  return segments;
+}
+
+}  // namespace
+
+CoreFacts read_cores() {
+  CoreFacts facts;
+  facts.online = static_cast<unsigned int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    facts.allowed = static_cast<unsigned int>(CPU_COUNT(&set));
+  facts.usable = facts.allowed;
+  return facts;
+}
+
+std::vector<Finding> check_cores(const CoreFacts& facts, int ranks) {
+  Finding finding{.name = "cores",
+                  .fact = fmt::format("{} of {} may be used", facts.usable, facts.online)};
+  if (facts.usable < facts.allowed)
+    finding.fact += fmt::format(" (affinity {}, less by the cgroup's CPU quota)", facts.allowed);
+  else if (facts.allowed < facts.online)
+    finding.fact += " (by affinity)";
+  if (facts.usable < static_cast<unsigned int>(ranks)) {
+    finding.state = State::warning;
+    finding.fact += fmt::format(", {} ranks share them", ranks);
+    finding.fix = "give the container a core for each rank";
+  }
+  return {finding};
+}
+
+SharedMemoryFacts read_shared_memory(const std::string& path) {
+  SharedMemoryFacts facts{.path = path};
+  struct statvfs file_system {};
+  if (statvfs(path.c_str(), &file_system) != 0) {
+    facts.problem = std::strerror(errno);
+    return facts;
+  }
+  facts.free = file_system.f_bavail * file_system.f_frsize;
+  facts.size = file_system.f_blocks * file_system.f_frsize;
+  facts.segments = read_segments(path);
+  return facts;
+}
+
+std::vector<Finding> check_shared_memory(const SharedMemoryFacts& facts, int ranks, bool on_gpus) {
+  if (!facts.problem.empty())
+    return {{.state = on_gpus ? State::error : State::warning,
+             .name = facts.path,
+             .fact = "cannot be read: " + facts.problem,
+             .fix = kMoreSharedMemory}};
+  std::vector<Finding> findings = {space(facts, ranks, on_gpus)};
+  for (const SharedMemoryFacts::Segment& segment : facts.segments)
+    findings.push_back(left_over(segment, facts.path));
+  return findings;
+}
+
+}  // namespace annulus::doctor

@@ -1,0 +1,99 @@
+// See report.h.
+#include "engine/doctor/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace annulus::doctor {
+namespace {
+
+struct Look {
+  const char* word;
+  const char* colour;  // SGR parameter of a terminal
+};
+
+Look look_of(State state) {
+  switch (state) {
+    case State::ok:
+      return {"ok", "32"};
+    case State::note:
+      return {"note", "2"};
+    case State::warning:
+      return {"warning", "33"};
+    case State::error:
+      break;
+  }
+  return {"error", "31"};
+}
+
+std::string paint(const std::string& text, const char* colour, bool coloured) {
+  return coloured ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
+}
+
+std::size_t longest_name(const Group& group) {
+  std::size_t longest = 0;
+  for (const Finding& finding : group.findings) longest = std::max(longest, finding.name.size());
+  return longest;
+}
+
+std::string line(const Finding& finding, std::size_t name_width, bool coloured) {
+  const Look look = look_of(finding.state);
+  return fmt::format("  {}  {:<{}} {}{}{}\n",
+                     paint(fmt::format("{:<7}", look.word), look.colour, coloured),
+                     finding.name + ":", name_width + 1, finding.fact,
+                     finding.fix.empty() ? "" : "; ", finding.fix);
+}
+
+std::size_t count(const std::vector<Group>& groups, State state) {
+  std::size_t total = 0;
+  for (const Group& group : groups)
+    total += static_cast<std::size_t>(std::ranges::count(group.findings, state, &Finding::state));
+  return total;
+}
+
+std::string counted(std::size_t count, const char* word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::string summary(const std::vector<Group>& groups) {
+  const std::size_t errors = count(groups, State::error);
+  const std::size_t warnings = count(groups, State::warning);
+  if (errors + warnings == 0) return "nothing to mend";
+  return counted(errors, "error") + ", " + counted(warnings, "warning");
+}
+
+}  // namespace
+
+std::string to_text(const std::vector<Group>& groups, bool coloured) {
+  std::string text;
+  for (const Group& group : groups) {
+    text += paint(group.name, "1", coloured) + "\n";
+    const std::size_t width = longest_name(group);
+    for (const Finding& finding : group.findings) text += line(finding, width, coloured);
+    text += "\n";
+  }
+  return text + summary(groups) + "\n";
+}
+
+std::string to_json(const std::vector<Group>& groups) {
+  auto array = nlohmann::ordered_json::array();
+  for (const Group& group : groups)
+    for (const Finding& finding : group.findings)
+      array.push_back({{"group", group.name},
+                       {"name", finding.name},
+                       {"state", look_of(finding.state).word},
+                       {"fact", finding.fact},
+                       {"fix", finding.fix}});
+  return array.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+ExitCode exit_code(const std::vector<Group>& groups) {
+  for (const Group& group : groups)
+    for (const Finding& finding : group.findings)
+      if (finding.state == State::error) return finding.code;
+  return ExitCode::done;
+}
+
+}  // namespace annulus::doctor
