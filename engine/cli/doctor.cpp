@@ -1,7 +1,8 @@
-// See doctor.h. The report goes to stdout, coloured where that is a terminal and $NO_COLOR is not
-// set.
+// See doctor.h. The report goes to stdout; a terminal gets it wrapped, and coloured unless
+// $NO_COLOR is set.
 #include "engine/cli/doctor.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,9 +11,19 @@
 #include "engine/doctor/report.h"
 
 namespace annulus {
+namespace {
+
+doctor::Look look_of_stdout() {
+  if (isatty(STDOUT_FILENO) == 0) return {};
+  winsize window{};
+  ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
+  return {.coloured = std::getenv("NO_COLOR") == nullptr, .columns = window.ws_col};
+}
+
+}  // namespace
 
 void add_doctor_options(CLI::App& app, DoctorCommand& command) {
-  app.add_flag("--json", command.json, "one JSON array instead of lines");
+  app.add_flag("--json", command.json, "one JSON array instead of lines")->envname("ANNULUS_JSON");
   app.add_option("--ranks", command.options.ranks,
                  "ranks that shall run on this host (0: one for each device)")
       ->envname("ANNULUS_RANKS")
@@ -25,9 +36,8 @@ void add_doctor_options(CLI::App& app, DoctorCommand& command) {
 
 ExitCode run_doctor(const DoctorCommand& command) {
   const std::vector<doctor::Group> report = doctor::examine(command.options, &std::getenv);
-  const bool coloured = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   const std::string text =
-      command.json ? doctor::to_json(report) : doctor::to_text(report, coloured);
+      command.json ? doctor::to_json(report) : doctor::to_text(report, look_of_stdout());
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     throw UserError(ExitCode::storage,
                     "stdout: the report cannot be written; where it goes is "

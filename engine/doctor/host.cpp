@@ -24,19 +24,18 @@ std::uint64_t shared_memory_need(int ranks) {
 }
 
 constexpr const char* kMoreSharedMemory =
-    "in Kubernetes mount an emptyDir with medium: Memory there, elsewhere docker run --shm-size or "
-    "mount -o remount,size=…";
+    "mount an emptyDir with medium: Memory there (docker: --shm-size)";
 
 Finding space(const SharedMemoryFacts& facts, int ranks, bool on_gpus) {
   const std::uint64_t need = shared_memory_need(ranks);
   Finding finding{.name = facts.path,
-                  .fact = fmt::format("{} free of {}, {} rank{} need{} {}", in_words(facts.free),
-                                      in_words(facts.size), ranks, ranks == 1 ? "" : "s",
-                                      ranks == 1 ? "s" : "", need ? in_words(need) : "none")};
+                  .fact = fmt::format("{} free of {}", in_words(facts.free), in_words(facts.size))};
+  if (need > 0)
+    finding.fact += fmt::format(", NCCL needs {} for {} ranks on GPUs (about 10 MB a peer)",
+                                in_words(need), ranks);
   if (facts.free >= need) return finding;
   finding.state = on_gpus ? State::error : State::warning;
-  finding.fact += " for NCCL (about 10 MB a peer)";
-  if (!on_gpus) finding.fact += " on GPUs, though not on the CPU device";
+  if (!on_gpus) finding.fact += ", the CPU device nothing";
   finding.fix = kMoreSharedMemory;
   return finding;
 }
@@ -44,9 +43,9 @@ Finding space(const SharedMemoryFacts& facts, int ranks, bool on_gpus) {
 Finding left_over(const SharedMemoryFacts::Segment& segment, const std::string& path) {
   return {.state = State::warning,
           .name = segment.name,
-          .fact = fmt::format("{} in {}, of a run that goes on or has died",
+          .fact = fmt::format("{} in {}, left by a run that goes on or has died",
                               in_words(segment.bytes), path),
-          .fix = fmt::format("if no run is on this host: rm {}/{}", path, segment.name)};
+          .fix = fmt::format("where no run goes on: rm {}/{}", path, segment.name)};
 }
 
 std::vector<SharedMemoryFacts::Segment> read_segments(const std::string& path) {

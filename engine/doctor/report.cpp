@@ -5,16 +5,18 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace annulus::doctor {
 namespace {
 
-struct Look {
+struct Badge {
   const char* word;
   const char* colour;  // SGR parameter of a terminal
 };
+constexpr std::size_t kBadgeWidth = 7;
 
-Look look_of(State state) {
+Badge badge_of(State state) {
   switch (state) {
     case State::ok:
       return {"ok", "32"};
@@ -38,12 +40,35 @@ std::size_t longest_name(const Group& group) {
   return longest;
 }
 
-std::string line(const Finding& finding, std::size_t name_width, bool coloured) {
-  const Look look = look_of(finding.state);
-  return fmt::format("  {}  {:<{}} {}{}{}\n",
-                     paint(fmt::format("{:<7}", look.word), look.colour, coloured),
-                     finding.name + ":", name_width + 1, finding.fact,
-                     finding.fix.empty() ? "" : "; ", finding.fix);
+// Breaks `text`, which starts in column `indent`, before the words that would cross `columns`.
+std::string wrap(const std::string& text, std::size_t indent, std::size_t columns) {
+  constexpr std::size_t kNarrowest = 20;
+  if (columns < indent + kNarrowest) return text;
+  std::string wrapped;
+  std::size_t column = indent;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += word.size()) {
+    if (wrapped.empty()) {
+      wrapped = word;
+    } else if (column + 1 + word.size() <= columns) {
+      wrapped += " " + word;
+      ++column;
+    } else {
+      wrapped += "\n" + std::string(indent, ' ') + word;
+      column = indent;
+    }
+  }
+  return wrapped;
+}
+
+std::string line(const Finding& finding, std::size_t name_width, const Look& look) {
+  const Badge badge = badge_of(finding.state);
+  const std::string text = finding.fact + (finding.fix.empty() ? "" : "; ") + finding.fix;
+  const std::size_t indent = 2 + kBadgeWidth + 2 + name_width + 2;
+  return fmt::format(
+      "  {}  {:<{}} {}\n",
+      paint(fmt::format("{:<{}}", badge.word, kBadgeWidth), badge.colour, look.coloured),
+      finding.name + ":", name_width + 1, wrap(text, indent, look.columns));
 }
 
 std::size_t count(const std::vector<Group>& groups, State state) {
@@ -66,12 +91,12 @@ std::string summary(const std::vector<Group>& groups) {
 
 }  // namespace
 
-std::string to_text(const std::vector<Group>& groups, bool coloured) {
+std::string to_text(const std::vector<Group>& groups, const Look& look) {
   std::string text;
   for (const Group& group : groups) {
-    text += paint(group.name, "1", coloured) + "\n";
+    text += paint(group.name, "1", look.coloured) + "\n";
     const std::size_t width = longest_name(group);
-    for (const Finding& finding : group.findings) text += line(finding, width, coloured);
+    for (const Finding& finding : group.findings) text += line(finding, width, look);
     text += "\n";
   }
   return text + summary(groups) + "\n";
@@ -83,7 +108,7 @@ std::string to_json(const std::vector<Group>& groups) {
     for (const Finding& finding : group.findings)
       array.push_back({{"group", group.name},
                        {"name", finding.name},
-                       {"state", look_of(finding.state).word},
+                       {"state", badge_of(finding.state).word},
                        {"fact", finding.fact},
                        {"fix", finding.fix}});
   return array.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

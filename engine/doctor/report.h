@@ -1,6 +1,7 @@
 // How findings are shown: a line each, grouped and aligned, or JSON. Called by engine/cli.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,9 +9,14 @@
 
 namespace annulus::doctor {
 
+struct Look {
+  bool coloured = false;    // with the escapes of a terminal
+  std::size_t columns = 0;  // wrapped at words, where names leave room; 0: a line each
+};
+
 // "  warning  lo: loopback reaches this host only; set …", under the name of its group, and a last
-// line that counts. `coloured`: with the escapes of a terminal.
-std::string to_text(const std::vector<Group>& groups, bool coloured);
+// line that counts.
+std::string to_text(const std::vector<Group>& groups, const Look& look);
 
 // One array of {"group", "name", "state", "fact", "fix"}.
 std::string to_json(const std::vector<Group>& groups);

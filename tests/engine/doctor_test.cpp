@@ -230,7 +230,8 @@ TEST(Host, FreeSpaceIsJudgedNotSize) {
   const Finding finding = check_shared_memory(facts, 8, true).at(0);
   EXPECT_EQ(finding.state, State::error);
   EXPECT_EQ(finding.code, ExitCode::device);
-  expect_words(finding.fact, {"100 KiB free of 1 GiB", "8 ranks need 160 MiB", "10 MB a peer"});
+  expect_words(finding.fact,
+               {"100 KiB free of 1 GiB", "NCCL needs 160 MiB for 8 ranks", "10 MB a peer"});
   expect_words(finding.fix, {"emptyDir", "medium: Memory"});
   EXPECT_EQ(check_shared_memory(facts, 8, false).at(0).state, State::warning);
   EXPECT_EQ(check_shared_memory(facts, 1, true).at(0).state, State::ok);
@@ -269,7 +270,7 @@ const std::vector<Group> kGroups = {
     {"host", {{State::error, "cores", "none", "", ExitCode::usage}}}};
 
 TEST(Report, ALineEachAlignedAndColouredOnRequest) {
-  EXPECT_EQ(to_text(kGroups, false),
+  EXPECT_EQ(to_text(kGroups, {}),
             "network\n"
             "  ok       eth: up\n"
             "  warning  lo:  alone; leave it\n"
@@ -278,7 +279,19 @@ TEST(Report, ALineEachAlignedAndColouredOnRequest) {
             "  error    cores: none\n"
             "\n"
             "1 error, 1 warning\n");
-  expect_words(to_text(kGroups, true), {"\x1b[33mwarning\x1b[0m", "\x1b[31merror  \x1b[0m"});
+  expect_words(to_text(kGroups, {.coloured = true}),
+               {"\x1b[33mwarning\x1b[0m", "\x1b[31merror  \x1b[0m"});
+}
+
+TEST(Report, LongLinesAreWrappedAtTheTerminalsWidth) {
+  const std::vector<Group> groups = {
+      {"host", {{.name = "cores", .fact = "one two three four", .fix = "five six seven"}}}};
+  EXPECT_EQ(to_text(groups, {.columns = 40}),
+            "host\n"
+            "  ok       cores: one two three four;\n"
+            "                  five six seven\n"
+            "\n"
+            "nothing to mend\n");
 }
 
 TEST(Report, JsonHasEveryFinding) {
