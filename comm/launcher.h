@@ -8,18 +8,29 @@
 #include <string>
 #include <vector>
 
+#include "comm/identity.h"
+
 namespace annulus {
 
 struct LaunchOptions {
   int ranks = 1;
-  std::vector<std::string> command;        // argv of each rank; run from /proc/self/exe
-  std::chrono::milliseconds grace{5'000};  // between SIGTERM and SIGKILL for the remaining ranks
+  std::vector<std::string> command;  // argv of each rank; run from /proc/self/exe
+  // When one rank has failed the others have half of it to end by themselves, then SIGTERM, and all
+  // of it until SIGKILL; ranks that are stopped are killed as soon as no other is left.
+  std::chrono::milliseconds grace{5'000};
 };
 
 // stdout of rank 0 goes to stdout unprefixed; every rank's stderr, line by line, to stderr behind
 // "[rank 2] ". Returns the exit code of the whole: 0, or that of the first cause (a rank killed by
-// a signal counts as peer_lost; 143 and 130 after a forwarded SIGTERM or SIGINT).
+// a signal counts as peer_lost; a permanent code of any rank comes first; 143 and 130 after a
+// forwarded SIGTERM or SIGINT). A second SIGTERM or SIGINT kills the ranks. Environment variables
+// set for the ranks unless set already: ANNULUS_CPU_THREADS (a rank's share of the cores),
+// ANNULUS_CPU_MODE (threads).
 int launch(const LaunchOptions& options);
+
+// In a rank that the launcher started: the descriptor on which rank 0 listens, for
+// ControlOptions::listener; -1 elsewhere.
+int inherited_listener(const Environment& environment);
 
 // The cores this process may use: its affinity mask, less what a cgroup CPU quota leaves.
 unsigned int usable_cores();
