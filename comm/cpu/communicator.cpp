@@ -1,0 +1,215 @@
+// Members are destroyed in reverse: the transport first, which uses the monitor.
+#include "comm/cpu/communicator.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "comm/cpu/bootstrap.h"
+#include "comm/cpu/error.h"
+#include "comm/cpu/options.h"
+#include "comm/cpu/ring_links.h"
+#include "comm/cpu/ring_transport.h"
+#include "comm/cpu/shared_memory_transport.h"
+#include "comm/interfaces.h"
+#include "kernels/check.h"
+#include "kernels/cpu/cudart/device.h"
+
+namespace annulus::cpu::nccl {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{1};
+
+// The calling thread's device, for calls of communicators of other devices.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device) : device_(device) {
+    cudaGetDevice(&outer_);
+    if (device != outer_) cudaSetDevice(device);
+  }
+  ~DeviceScope() {
+    if (device_ != outer_) cudaSetDevice(outer_);
+  }
+  DeviceScope(const DeviceScope&) = delete;
+
+ private:
+  const int device_;
+  int outer_ = 0;
+};
+
+bool is_capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  return cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
+         status != cudaStreamCaptureStatusNone;
+}
+
+// Rank 0 makes the control area before the others ask for it.
+std::shared_ptr<ControlArea> make_area(const Nonce& nonce, int world, Member& mine) {
+  try {
+    auto area = ControlArea::make(nonce, world);
+    mine.area_file = area->file();
+    return area;
+  } catch (const std::system_error&) {
+    mine.shares_memory = 0;  // the ring needs none
+    return nullptr;
+  }
+}
+
+bool all_share_memory(const Members& members) {
+  for (const Member& member : members) {
+    if (member.shares_memory == 0 || !share_host(member, members.front())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Communicator::Communicator(const IdContents& id, int world, int rank, int device)
+    : id_(id), world_(world), rank_(rank), device_(device) {}
+
+Communicator::~Communicator() = default;
+
+ncclResult_t Communicator::connect() {
+  try {
+    make_transport();
+    connected_ = true;
+  } catch (const NcclError& error) {
+    failure_.set(error.result(), error.what());
+  } catch (const UserError& error) {
+    failure_.set(ncclInvalidUsage, error.what());
+  } catch (const std::exception& error) {
+    failure_.set(ncclSystemError, error.what());
+  }
+  return failure_.result();
+}
+
+void Communicator::connect_in_background() {
+  std::thread([self = shared_from_this()] { self->connect(); }).detach();
+}
+
+void Communicator::make_transport() {
+  const Options options = read_options();
+  const std::string address = socket_interfaces().front().addresses.front();
+  const Socket listener = listen_on(address, 0);
+  Member mine = describe_this_process(options, device_);
+  mine.address = make_text(address);
+  mine.port = listener.local_port();
+  std::shared_ptr<ControlArea> area;
+  if (rank_ == 0 && options.shared_memory) area = make_area(id_.nonce, world_, mine);
+
+  const Bootstrap bootstrap(id_, world_, rank_, mine, options.timeout);
+  const Members& members = bootstrap.members();
+  if (!area && all_share_memory(members)) area = ControlArea::open(id_.nonce, members);
+  const bool shared = bootstrap.agree(area != nullptr && all_share_memory(members));
+
+  RingLinks links;
+  if (world_ > 1) {
+    links = connect_ring(listener, members, rank_, id_.nonce, after(options.timeout));
+    monitor_ = std::make_unique<Monitor>(std::move(links.control), rank_, world_, options.silent,
+                                         failure_);
+  }
+  if (shared) {
+    transport_ =
+        std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_, failure_);
+  } else {
+    transport_ = std::make_unique<RingTransport>(std::move(links.data), rank_, world_,
+                                                 options.silent, monitor_.get(), failure_);
+  }
+}
+
+ncclResult_t Communicator::state() const {
+  if (failure_.happened()) return failure_.result();
+  return connected_ ? ncclSuccess : ncclInProgress;
+}
+
+const char* Communicator::transport_name() const {
+  return connected_ ? transport_->name() : nullptr;
+}
+
+ncclResult_t Communicator::issue(Collective collective, cudaStream_t stream) {
+  if (failure_.happened()) return failure_.result();
+  if (!connected_) {
+    remember_error("the communicator is not ready: ask ncclCommGetAsyncError until it says success");
+    return ncclInvalidArgument;
+  }
+  const DeviceScope device(device_);
+  if (is_capturing(stream)) return enqueue_on(stream, collective, nullptr);
+  order_behind_last_stream(stream);
+  return enqueue_on(stream, collective, count_pending(stream));
+}
+
+ncclResult_t Communicator::enqueue_on(cudaStream_t stream, const Collective& collective,
+                                      const std::shared_ptr<void>& pending) {
+  const bool broadcast = collective.call.kind == Kind::broadcast;
+  const std::array accesses{Access{collective.input, collective.input ? collective.bytes() : 0, false},
+                            Access{collective.output, collective.bytes(), true}};
+  const cudaError_t status =
+      enqueue(stream, broadcast ? "ncclBroadcast" : "ncclAllReduce", accesses,
+              [self = shared_from_this(), collective, pending] { self->run(collective); });
+  if (status == cudaSuccess) return ncclSuccess;
+  remember_error(fmt::format("{}: {}", describe(collective.call), cudaGetErrorString(status)));
+  return ncclUnhandledCudaError;
+}
+
+// The calls of one communicator stay in order, also on different streams.
+void Communicator::order_behind_last_stream(cudaStream_t stream) {
+  const std::lock_guard lock(queueing_);
+  const cudaStream_t last = std::exchange(last_stream_, stream);
+  if (!std::exchange(has_last_stream_, true) || last == stream || !pending_.contains(last)) return;
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return;
+  cudaEventRecord(event, last);
+  cudaStreamWaitEvent(stream, event, 0);
+  cudaEventDestroy(event);
+}
+
+// Lives as long as the queued work, which may also be thrown away without running.
+std::shared_ptr<void> Communicator::count_pending(cudaStream_t stream) {
+  const std::lock_guard lock(queueing_);
+  ++pending_[stream];
+  return {nullptr, [self = shared_from_this(), stream](void*) {
+            const std::lock_guard lock(self->queueing_);
+            if (const auto it = self->pending_.find(stream); --it->second == 0)
+              self->pending_.erase(it);
+          }};
+}
+
+void Communicator::run(Collective collective) {
+  const std::lock_guard lock(running_);
+  if (failure_.happened()) return;
+  collective.call.number = ++calls_;
+  try {
+    transport_->run(collective);
+  } catch (const std::exception& error) {
+    failure_.set(ncclSystemError, error.what());
+  }
+}
+
+void Communicator::finish() {
+  while (state() == ncclInProgress) std::this_thread::sleep_for(kLook);
+  const DeviceScope device(device_);
+  for (;;) {
+    std::optional<cudaStream_t> stream;
+    if (const std::lock_guard lock(queueing_); !pending_.empty()) stream = pending_.begin()->first;
+    if (!stream) return;
+    if (cudaStreamSynchronize(*stream) != cudaSuccess) return;
+  }
+}
+
+void Communicator::leave() {
+  if (failure_.happened()) return;
+  transport_->leave();
+  if (monitor_) monitor_->leave();
+}
+
+void Communicator::abort() {
+  failure_.set(ncclInternalError, "the communicator was aborted");
+  const std::lock_guard lock(running_);
+  if (connected_) monitor_.reset();
+}
+
+}  // namespace annulus::cpu::nccl

@@ -1,0 +1,94 @@
+// One row per knob: its name, what it accepts, what it means, and how its value is read.
+#include "comm/cpu/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/check.h"
+
+namespace annulus::cpu::nccl {
+namespace {
+
+using Parser = bool (*)(std::string_view value, Options& options);
+
+struct Option {
+  OptionInfo info;
+  Parser parse;
+};
+
+bool parse_timeout(std::string_view value, Options& options) {
+  std::uint32_t milliseconds = 0;
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), milliseconds);
+  if (error != std::errc() || end != value.data() + value.size() || milliseconds == 0) return false;
+  options.timeout = std::chrono::milliseconds(milliseconds);
+  return true;
+}
+
+bool parse_switch(std::string_view value, bool& on) {
+  if (value != "0" && value != "1") return false;
+  on = value == "1";
+  return true;
+}
+
+bool parse_silent(std::string_view value, Options& options) {
+  return parse_switch(value, options.silent);
+}
+
+bool parse_no_shared_memory(std::string_view value, Options& options) {
+  bool disabled = false;
+  if (!parse_switch(value, disabled)) return false;
+  options.shared_memory = !disabled;
+  return true;
+}
+
+bool parse_host(std::string_view value, Options& options) {
+  options.host = value;
+  return value.size() < 64;
+}
+
+constexpr std::array kOptions = {
+    Option{{"ANNULUS_CPU_NCCL_TIMEOUT_MS", "30000", "milliseconds, at least 1",
+            "how long the ranks of a communicator wait for each other when it is made"},
+           parse_timeout},
+    Option{{"ANNULUS_CPU_NCCL_SILENT", "0", "0 or 1",
+            "1: a dead peer is not reported and only hangs, as it often does with real NCCL"},
+           parse_silent},
+    Option{{"NCCL_SHM_DISABLE", "0", "0 or 1",
+            "1: ranks of one host use the TCP ring instead of shared memory"},
+           parse_no_shared_memory},
+    Option{{"NCCL_HOSTID", "the machine's boot id", "a name below 64 characters",
+            "which host this is: ranks that differ do not share memory"},
+           parse_host},
+};
+
+}  // namespace
+
+Options read_options() {
+  Options options;
+  for (const Option& option : kOptions) {
+    const char* value = std::getenv(option.info.name);
+    if (value == nullptr || *value == '\0' || option.parse(value, options)) continue;
+    throw UserError(ExitCode::usage,
+                    fmt::format("{}={} is not valid: set it to {}, or unset it", option.info.name,
+                                value, option.info.accepted));
+  }
+  return options;
+}
+
+std::span<const OptionInfo> option_table() {
+  static const auto table = [] {
+    std::array<OptionInfo, kOptions.size()> infos{};
+    std::transform(kOptions.begin(), kOptions.end(), infos.begin(),
+                   [](const Option& option) { return option.info; });
+    return infos;
+  }();
+  return table;
+}
+
+}  // namespace annulus::cpu::nccl

@@ -1,0 +1,12 @@
+// What NCCL's API does not tell: how a communicator moves its bytes. For the bench's `transport`
+// column; in the cuda preset there is no such function.
+#pragma once
+
+#include <nccl.h>
+
+namespace annulus::cpu::nccl {
+
+// "shared memory" or "tcp"; null while the communicator is being made.
+const char* transport_name(ncclComm_t comm);
+
+}  // namespace annulus::cpu::nccl
