@@ -21,9 +21,10 @@ Bootstrap::Bootstrap(const IdContents& id, int world, int rank, const Member& mi
     const Hello hello{.nonce = id.nonce, .world = world, .rank = rank, .member = mine};
     root_.send(&hello, sizeof hello, after(timeout));
   } catch (const NetError& error) {
-    throw NcclError(ncclRemoteError,
-                    fmt::format("rank {} of {} cannot reach the process that made the unique id: {}",
-                                rank, world, error.what()));
+    throw NcclError(
+        ncclRemoteError,
+        fmt::format("rank {} of {} cannot reach the process that made the unique id: {}", rank,
+                    world, error.what()));
   }
   receive_reply();
   members_.resize(static_cast<std::size_t>(world));
@@ -41,9 +42,9 @@ Reply Bootstrap::receive_reply() const {
   try {
     root_.receive(&reply, sizeof reply, after(timeout_ + kPatience));
   } catch (const NetError& error) {
-    throw NcclError(ncclRemoteError,
-                    fmt::format("no word from the process that made the unique id: {}",
-                                error.what()));
+    throw NcclError(
+        ncclRemoteError,
+        fmt::format("no word from the process that made the unique id: {}", error.what()));
   }
   if (reply.result != ncclSuccess)
     throw NcclError(static_cast<ncclResult_t>(reply.result), reply.message.data());

@@ -19,7 +19,7 @@
 namespace annulus::cpu::nccl {
 namespace {
 
-constexpr std::chrono::minutes kUnusedLimit{10};        // for an id that nobody comes with
+constexpr std::chrono::minutes kUnusedLimit{10};         // for an id that nobody comes with
 constexpr std::chrono::milliseconds kHelloLimit{2'000};  // for a stranger that says nothing
 
 Nonce make_nonce() {

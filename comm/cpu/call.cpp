@@ -40,7 +40,8 @@ std::string describe(const Call& call) {
   const Type* type = find_type(call.type);
   const std::string what =
       fmt::format("count {}, {}", call.count, type == nullptr ? "unknown type" : type->name);
-  if (call.kind == Kind::broadcast) return fmt::format("ncclBroadcast({}, root {})", what, call.root);
+  if (call.kind == Kind::broadcast)
+    return fmt::format("ncclBroadcast({}, root {})", what, call.root);
   return fmt::format("ncclAllReduce({}, {})", what, call.op == ncclAvg ? "ncclAvg" : "ncclSum");
 }
 

@@ -18,6 +18,7 @@
 #include "comm/interfaces.h"
 #include "kernels/check.h"
 #include "kernels/cpu/cudart/device.h"
+#include "kernels/cpu/cudart/runtime.h"
 
 namespace annulus::cpu::nccl {
 namespace {
@@ -40,6 +41,14 @@ class DeviceScope {
   const int device_;
   int outer_ = 0;
 };
+
+// A stream that is gone has done its work, and asking CUDA about it would leave an error behind.
+bool is_alive(cudaStream_t stream) {
+  Runtime& runtime = Runtime::instance();
+  const std::lock_guard lock(runtime.mutex);
+  const auto found = runtime.stream(stream);
+  return found != nullptr && found->capture == nullptr;
+}
 
 bool is_capturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -64,6 +73,21 @@ bool all_share_memory(const Members& members) {
     if (member.shares_memory == 0 || !share_host(member, members.front())) return false;
   }
   return true;
+}
+
+// A host thread that waits in shuffled mode runs whatever stream it draws, also another rank's
+// collective, which waits for what this thread has yet to call.
+void refuse_shuffled_threads(const Members& members, int rank) {
+  if (cpu::options().mode != Mode::shuffled) return;
+  for (std::size_t other = 0; other < members.size(); ++other) {
+    if (static_cast<int>(other) == rank ||
+        !share_process(members[other], members[static_cast<std::size_t>(rank)]))
+      continue;
+    throw NcclError(ncclInvalidUsage,
+                    fmt::format("ranks {} and {} are threads of one process: that needs "
+                                "ANNULUS_CPU_MODE=eager or threads",
+                                rank, other));
+  }
 }
 
 }  // namespace
@@ -103,6 +127,7 @@ void Communicator::make_transport() {
 
   const Bootstrap bootstrap(id_, world_, rank_, mine, options.timeout);
   const Members& members = bootstrap.members();
+  refuse_shuffled_threads(members, rank_);
   if (!area && all_share_memory(members)) area = ControlArea::open(id_.nonce, members);
   const bool shared = bootstrap.agree(area != nullptr && all_share_memory(members));
 
@@ -113,8 +138,7 @@ void Communicator::make_transport() {
                                          failure_);
   }
   if (shared) {
-    transport_ =
-        std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_, failure_);
+    transport_ = std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_, failure_);
   } else {
     transport_ = std::make_unique<RingTransport>(std::move(links.data), rank_, world_,
                                                  options.silent, monitor_.get(), failure_);
@@ -133,7 +157,8 @@ const char* Communicator::transport_name() const {
 ncclResult_t Communicator::issue(Collective collective, cudaStream_t stream) {
   if (failure_.happened()) return failure_.result();
   if (!connected_) {
-    remember_error("the communicator is not ready: ask ncclCommGetAsyncError until it says success");
+    remember_error(
+        "the communicator is not ready: ask ncclCommGetAsyncError until it says success");
     return ncclInvalidArgument;
   }
   const DeviceScope device(device_);
@@ -145,8 +170,9 @@ ncclResult_t Communicator::issue(Collective collective, cudaStream_t stream) {
 ncclResult_t Communicator::enqueue_on(cudaStream_t stream, const Collective& collective,
                                       const std::shared_ptr<void>& pending) {
   const bool broadcast = collective.call.kind == Kind::broadcast;
-  const std::array accesses{Access{collective.input, collective.input ? collective.bytes() : 0, false},
-                            Access{collective.output, collective.bytes(), true}};
+  const std::array accesses{
+      Access{collective.input, collective.input ? collective.bytes() : 0, false},
+      Access{collective.output, collective.bytes(), true}};
   const cudaError_t status =
       enqueue(stream, broadcast ? "ncclBroadcast" : "ncclAllReduce", accesses,
               [self = shared_from_this(), collective, pending] { self->run(collective); });
@@ -159,7 +185,7 @@ ncclResult_t Communicator::enqueue_on(cudaStream_t stream, const Collective& col
 void Communicator::order_behind_last_stream(cudaStream_t stream) {
   const std::lock_guard lock(queueing_);
   const cudaStream_t last = std::exchange(last_stream_, stream);
-  if (!std::exchange(has_last_stream_, true) || last == stream || !pending_.contains(last)) return;
+  if (!std::exchange(has_last_stream_, true) || last == stream || !is_alive(last)) return;
   cudaEvent_t event = nullptr;
   if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return;
   cudaEventRecord(event, last);

@@ -57,8 +57,7 @@ std::shared_ptr<ControlArea> ControlArea::open(const Nonce& nonce, const Members
 
 ControlArea::ControlArea(Socket file, int world)
     : file_(std::move(file)), bytes_(area_bytes(world)) {
-  void* address =
-      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.descriptor(), 0);
+  void* address = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.descriptor(), 0);
   if (address == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mapping of a communicator's memory");
   ranks_ = static_cast<RankArea*>(address);

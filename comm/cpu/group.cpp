@@ -46,9 +46,8 @@ ncclResult_t connect_all(const std::vector<Connection>& connections) {
   std::vector<ncclResult_t> results(connections.size(), ncclSuccess);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < connections.size(); ++i) {
-    threads.emplace_back([&, i] {
-      results[i] = connect(connections[i].communicator, connections[i].blocking);
-    });
+    threads.emplace_back(
+        [&, i] { results[i] = connect(connections[i].communicator, connections[i].blocking); });
   }
   ncclResult_t first = ncclSuccess;
   for (std::size_t i = 0; i < connections.size(); ++i) {

@@ -15,7 +15,7 @@ using Text = std::array<char, 64>;  // ends in a zero
 Text make_text(const std::string& text);
 
 struct Member {
-  Text host{};  // the boot of its machine, or NCCL_HOSTID
+  Text host{};                      // the boot of its machine, or NCCL_HOSTID
   std::uint64_t process_space = 0;  // its PID namespace
   std::int32_t process = 0;
   std::int32_t device = 0;

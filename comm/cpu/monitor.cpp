@@ -29,7 +29,8 @@ Monitor::Monitor(RingLink links, int rank, int world, bool silent, Failure& fail
       silent_(silent),
       failure_(failure),
       wake_up_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!wake_up_) throw NcclError(ncclSystemError, "no eventfd: is the limit of open files reached?");
+  if (!wake_up_)
+    throw NcclError(ncclSystemError, "no eventfd: is the limit of open files reached?");
   thread_ = std::thread([this] { watch(); });
 }
 

@@ -74,9 +74,8 @@ Options read_options() {
   for (const Option& option : kOptions) {
     const char* value = std::getenv(option.info.name);
     if (value == nullptr || *value == '\0' || option.parse(value, options)) continue;
-    throw UserError(ExitCode::usage,
-                    fmt::format("{}={} is not valid: set it to {}, or unset it", option.info.name,
-                                value, option.info.accepted));
+    throw UserError(ExitCode::usage, fmt::format("{}={} is not valid: set it to {}, or unset it",
+                                                 option.info.name, value, option.info.accepted));
   }
   return options;
 }

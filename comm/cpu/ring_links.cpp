@@ -18,8 +18,7 @@ struct Greeting {
 };
 
 Socket call_next(const Member& next, const Greeting& greeting, Deadline deadline) {
-  Socket socket =
-      connect_to(next.address.data(), static_cast<std::uint16_t>(next.port), deadline);
+  Socket socket = connect_to(next.address.data(), static_cast<std::uint16_t>(next.port), deadline);
   socket.send(&greeting, sizeof greeting, deadline);
   return socket;
 }

@@ -51,8 +51,7 @@ class Outgoing {
   }
 
   bool may_send(std::size_t received) const {
-    return !done() &&
-           sent_ < transfer_.lead + received - std::min(received, transfer_.preamble);
+    return !done() && sent_ < transfer_.lead + received - std::min(received, transfer_.preamble);
   }
 
  private:

@@ -41,8 +41,7 @@ void RingTransport::run(const Collective& collective) {
                         .lead = sizeof(Call),
                         .preamble = sizeof(Call),
                         .element_bytes = collective.element_bytes()};
-  transfer.outgoing.push_back(
-      {reinterpret_cast<const std::byte*>(&collective.call), sizeof(Call)});
+  transfer.outgoing.push_back({reinterpret_cast<const std::byte*>(&collective.call), sizeof(Call)});
   transfer.incoming.push_back({.data = reinterpret_cast<std::byte*>(&of_previous),
                                .bytes = sizeof(Call),
                                .completed = [&] { return agrees(collective.call, of_previous); }});

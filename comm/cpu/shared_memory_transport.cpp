@@ -13,8 +13,8 @@
 namespace annulus::cpu::nccl {
 namespace {
 
-constexpr std::size_t kBlockBytes = 8 << 10;    // running sums stay in the first-level cache
-constexpr std::size_t kSliceMultiple = 64;      // elements: slices share no cache line
+constexpr std::size_t kBlockBytes = 8 << 10;  // running sums stay in the first-level cache
+constexpr std::size_t kSliceMultiple = 64;    // elements: slices share no cache line
 
 std::uint32_t signal_number(const Call& call) { return static_cast<std::uint32_t>(call.number); }
 
@@ -26,7 +26,8 @@ bool gives_input(const Collective& collective, int rank) {
 }
 
 std::size_t slice_begin(std::size_t count, int world, int rank) {
-  const std::size_t begin = count * static_cast<std::size_t>(rank) / static_cast<std::size_t>(world);
+  const std::size_t begin =
+      count * static_cast<std::size_t>(rank) / static_cast<std::size_t>(world);
   return rank == world ? count : begin / kSliceMultiple * kSliceMultiple;
 }
 
@@ -81,8 +82,8 @@ bool SharedMemoryTransport::wait_for_all(Signal RankArea::*signal, std::uint32_t
 
 bool SharedMemoryTransport::gives_up_on(int peer, const Signal& signal, std::uint32_t number) {
   if (area_->rank(peer).left != 0 && !signal.has_reached(number)) {
-    failure_.set(ncclRemoteError, fmt::format("rank {} has left the communicator before call {}",
-                                              peer, number));
+    failure_.set(ncclRemoteError,
+                 fmt::format("rank {} has left the communicator before call {}", peer, number));
   }
   return failure_.happened();
 }
