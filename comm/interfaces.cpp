@@ -92,7 +92,8 @@ std::vector<Interface> network_interfaces() {
     if (!address.empty()) found->addresses.push_back(address);
   }
   for (Interface& interface : interfaces)
-    std::ranges::stable_partition(interface.addresses, std::not_fn(is_ipv6));
+    std::stable_partition(interface.addresses.begin(), interface.addresses.end(),
+                          std::not_fn(is_ipv6));
   return interfaces;
 }
 
