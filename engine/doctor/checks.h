@@ -13,6 +13,7 @@
 #include "comm/identity.h"
 #include "comm/infiniband.h"
 #include "comm/interfaces.h"
+#include "comm/launcher_cores.h"
 #include "engine/doctor/finding.h"
 
 namespace annulus::doctor {
@@ -56,12 +57,7 @@ std::vector<Finding> check_network(const std::vector<Interface>& have,
 
 // --- host.cpp ---
 
-struct CoreFacts {
-  unsigned int online = 1, allowed = 1, usable = 1;  // the machine's, by affinity, by quota too
-};
-
-CoreFacts read_cores();
-std::vector<Finding> check_cores(const CoreFacts& facts, int ranks);
+std::vector<Finding> check_cores(const Cores& cores, int ranks);
 
 struct SharedMemoryFacts {
   struct Segment {

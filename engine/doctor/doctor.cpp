@@ -17,11 +17,11 @@ std::vector<Group> examine(const Options& options, const Environment& environmen
   const int ranks =
       options.ranks > 0 ? options.ranks : std::max(1, static_cast<int>(devices.devices.size()));
 
-  const CoreFacts cores = read_cores();
+  const Cores cores = cores_of_this_process();
   Group host{"host", check_cores(cores, ranks)};
   std::ranges::move(check_shared_memory(read_shared_memory(options.shared_memory), ranks, on_gpus),
                     std::back_inserter(host.findings));
-  return {{"devices", check_devices(devices, cores.usable, environment)},
+  return {{"devices", check_devices(devices, usable_cores(cores), environment)},
           {"libraries", check_libraries(on_gpus)},
           std::move(network),
           {"InfiniBand and RoCE", check_fabric(read_fabric(on_gpus), environment)},

@@ -1,8 +1,6 @@
 // What the host gives to ranks: cores, and shared memory for NCCL's segments.
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -62,24 +60,16 @@ std::vector<SharedMemoryFacts::Segment> read_segments(const std::string& path) {
 
 }  // namespace
 
-CoreFacts read_cores() {
-  CoreFacts facts;
-  facts.online = static_cast<unsigned int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0)
-    facts.allowed = static_cast<unsigned int>(CPU_COUNT(&set));
-  facts.usable = facts.allowed;
-  return facts;
-}
-
-std::vector<Finding> check_cores(const CoreFacts& facts, int ranks) {
+std::vector<Finding> check_cores(const Cores& cores, int ranks) {
+  const unsigned int usable = usable_cores(cores);
+  const auto allowed = static_cast<unsigned int>(cores.allowed.size());
   Finding finding{.name = "cores",
-                  .fact = fmt::format("{} of {} may be used", facts.usable, facts.online)};
-  if (facts.usable < facts.allowed)
-    finding.fact += fmt::format(" (affinity {}, less by the cgroup's CPU quota)", facts.allowed);
-  else if (facts.allowed < facts.online)
-    finding.fact += " (by affinity)";
-  if (facts.usable < static_cast<unsigned int>(ranks)) {
+                  .fact = fmt::format("{} of {} may be used", usable, cores.online)};
+  if (usable < allowed)
+    finding.fact += fmt::format(" (the cgroup's CPU quota: {:g})", cores.quota);
+  else if (allowed < static_cast<unsigned int>(cores.online))
+    finding.fact += " (affinity mask)";
+  if (usable < static_cast<unsigned int>(ranks)) {
     finding.state = State::warning;
     finding.fact += fmt::format(", {} ranks share them", ranks);
     finding.fix = "give the container a core for each rank";

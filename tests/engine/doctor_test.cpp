@@ -255,12 +255,14 @@ TEST(Host, LeftOverSegmentsAreNamed) {
 }
 
 TEST(Host, Cores) {
-  EXPECT_EQ(check_cores({.online = 8, .allowed = 8, .usable = 8}, 8).at(0).state, State::ok);
-  expect_words(check_cores({.online = 8, .allowed = 4, .usable = 4}, 1).at(0).fact,
-               {"4 of 8", "affinity"});
-  expect_words(check_cores({.online = 8, .allowed = 4, .usable = 2}, 1).at(0).fact,
-               {"2 of 8", "quota"});
-  EXPECT_EQ(check_cores({.online = 8, .allowed = 8, .usable = 2}, 4).at(0).state, State::warning);
+  const Cores whole{.allowed = {0, 1, 2, 3}, .online = 4};
+  EXPECT_EQ(check_cores(whole, 4).at(0).fact, "4 of 4 may be used");
+  EXPECT_EQ(check_cores(whole, 4).at(0).state, State::ok);
+  EXPECT_EQ(check_cores(whole, 5).at(0).state, State::warning);
+  EXPECT_EQ(check_cores({.allowed = {2, 3}, .online = 4}, 1).at(0).fact,
+            "2 of 4 may be used (affinity mask)");
+  EXPECT_EQ(check_cores({.allowed = {0, 1, 2, 3}, .online = 4, .quota = 1.5}, 1).at(0).fact,
+            "1 of 4 may be used (the cgroup's CPU quota: 1.5)");
 }
 
 // --- report ---
