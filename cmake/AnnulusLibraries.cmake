@@ -6,4 +6,6 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)  # optional: `mpirun annulus train`
 find_package(ibverbs)  # optional: `annulus doctor` reads InfiniBand with it
