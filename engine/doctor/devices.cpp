@@ -1,7 +1,6 @@
 // What computes: the devices CUDA shows, the driver behind them, and, where there are none, why.
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <string_view>
 
@@ -16,21 +15,29 @@ constexpr std::string_view kCpuDevice = "Annulus CPU device";
 // 12040 -> "12.4".
 std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
-Finding old_driver(const DeviceFacts& facts) {
-  return {
-      .state = State::error,
-      .name = "driver",
-      .fact = fmt::format("the NVIDIA driver is too old: it serves CUDA {} ({}), the runtime is "
-                          "CUDA {} ({})",
-                          version(facts.driver_version), facts.driver_version,
-                          version(facts.runtime_version), facts.runtime_version),
-      .fix = "install a newer driver on the host, or use an image with an older CUDA"};
+std::string both_versions(const DeviceFacts& facts) {
+  return fmt::format("the driver serves CUDA {} ({}), the runtime is CUDA {} ({})",
+                     version(facts.driver_version), facts.driver_version,
+                     version(facts.runtime_version), facts.runtime_version);
 }
 
+Finding refused_driver(const DeviceFacts& facts) {
+  return {.state = State::error,
+          .name = "driver",
+          .fact = "the NVIDIA driver is too old: " + both_versions(facts),
+          .fix = "install a newer driver on the host, or use an image with an older CUDA"};
+}
+
+// An older driver of the same major version works, without what is newer than it (CUDA
+// compatibility guide, "Minor version compatibility").
 Finding driver(const DeviceFacts& facts) {
-  return {.name = "driver",
-          .fact = fmt::format("serves CUDA {}, the runtime is CUDA {}",
-                              version(facts.driver_version), version(facts.runtime_version))};
+  Finding finding{.name = "driver", .fact = both_versions(facts)};
+  if (facts.driver_version < facts.runtime_version) {
+    finding.state = State::warning;
+    finding.fact += ", which works by minor-version compatibility only";
+    finding.fix = "install a newer driver on the host";
+  }
+  return finding;
 }
 
 Finding no_device(const DeviceFacts& facts, const Environment& environment) {
@@ -48,6 +55,11 @@ Finding no_device(const DeviceFacts& facts, const Environment& environment) {
   return finding;
 }
 
+// Without any driver CUDA calls it insufficient.
+bool says_no_device(cudaError_t status) {
+  return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver;
+}
+
 Finding broken_devices(cudaError_t status) {
   const bool wrong_setting = status == cudaErrorInvalidValue;  // see docs/cpu-device.md, knobs
   return {.state = State::error,
@@ -63,7 +75,7 @@ Finding cpu_devices(const DeviceFacts& facts, unsigned int cores, const Environm
   const char* threads = environment("ANNULUS_CPU_THREADS");
   const std::size_t count = facts.devices.size();
   return {.name = "CPU device",
-          .fact = fmt::format("{} in place of {}, {}, up to {} threads", count,
+          .fact = fmt::format("{} in place of {}, {}, threads: up to {}", count,
                               count == 1 ? "a GPU" : "GPUs",
                               in_words(facts.devices.front().totalGlobalMem),
                               threads ? threads : std::to_string(cores))};
@@ -114,11 +126,9 @@ DeviceFacts read_devices() {
 std::vector<Finding> check_devices(const DeviceFacts& facts, unsigned int cores,
                                    const Environment& environment) {
   std::vector<Finding> findings;
-  const bool too_old = facts.status == cudaErrorInsufficientDriver ||
-                       (facts.driver_version > 0 && facts.driver_version < facts.runtime_version);
-  if (too_old)
-    findings.push_back(old_driver(facts));
-  else if (facts.status != cudaSuccess && facts.status != cudaErrorNoDevice)
+  if (facts.status == cudaErrorInsufficientDriver && facts.driver_version > 0)
+    findings.push_back(refused_driver(facts));
+  else if (facts.status != cudaSuccess && !says_no_device(facts.status))
     findings.push_back(broken_devices(facts.status));
   else if (facts.devices.empty())
     findings.push_back(no_device(facts, environment));
@@ -128,7 +138,7 @@ std::vector<Finding> check_devices(const DeviceFacts& facts, unsigned int cores,
   if (facts.on_gpus()) {
     for (std::size_t i = 0; i < facts.devices.size(); ++i)
       findings.push_back(gpu(i, facts.devices[i]));
-    if (!too_old) findings.push_back(driver(facts));
+    findings.push_back(driver(facts));
   } else if (facts.nvidia_driver && !facts.devices.empty()) {
     findings.push_back(unused_gpus());
   }

@@ -59,6 +59,14 @@ TEST(Devices, ADriverOlderThanTheRuntimeIsAnErrorWithBothVersions) {
   expect_words(findings[0].fact, {"driver", "12.2", "12020", "12.4", "12040"});
 }
 
+TEST(Devices, AnOlderDriverThatCudaTakesIsAWarning) {
+  DeviceFacts facts = gpus(1);
+  facts.driver_version = 12020;
+  const Finding finding = find(check_devices(facts, 2, kNothingSet), "driver");
+  EXPECT_EQ(finding.state, State::warning);
+  expect_words(finding.fact, {"12020", "12040"});
+}
+
 TEST(Devices, GpusByName) {
   const auto findings = check_devices(gpus(2), 2, kNothingSet);
   EXPECT_EQ(find(findings, "GPU 1").fact, "NVIDIA H100, 80 GiB, compute capability 9.0");
@@ -76,6 +84,8 @@ TEST(Devices, NoneIsAWarningThatSaysWhy) {
   }
   expect_words(find(check_devices(facts, 2, kNothingSet), "devices").fix, {"nvidia.com/gpu"});
   facts.nvidia_driver = false;
+  facts.status = cudaErrorInsufficientDriver;  // what CUDA says where there is no driver
+  facts.driver_version = 0;
   expect_words(find(check_devices(facts, 2, kNothingSet), "devices").fix, {"no NVIDIA driver"});
 }
 
@@ -92,7 +102,7 @@ TEST(Devices, ThisMachinesCpuDevice) {
   EXPECT_FALSE(facts.on_gpus());
   const Finding finding = find(check_devices(facts, 3, kNothingSet), "CPU device");
   EXPECT_EQ(finding.state, State::ok);
-  expect_words(finding.fact, {"1 in place of a GPU", "GiB", "up to 3 threads"});
+  expect_words(finding.fact, {"1 in place of a GPU", "GiB", "threads: up to 3"});
 }
 
 // --- network ---
