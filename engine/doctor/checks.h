@@ -38,13 +38,23 @@ std::vector<Finding> check_devices(const DeviceFacts& facts, unsigned int cores,
 
 std::vector<Finding> check_libraries(bool on_gpus);
 
+// --- rdma_memory.cpp ---
+
+struct RdmaMemoryFacts {
+  std::optional<std::uint64_t> lockable;  // bytes a process may lock; none: no limit
+  bool peer_memory_module = false;        // nvidia_peermem or its predecessor is loaded
+  bool dma_buf = false;                   // an adapter registers other devices' memory by itself
+  bool on_gpus = false;
+};
+
+RdmaMemoryFacts read_rdma_memory(const std::vector<InfinibandDevice>& devices, bool on_gpus);
+std::vector<Finding> check_rdma_memory(const RdmaMemoryFacts& facts);
+
 // --- fabric.cpp ---
 
 struct FabricFacts {
   std::vector<InfinibandDevice> devices;
-  std::optional<std::uint64_t> locked_memory;  // bytes a process may lock; none: no limit
-  bool peer_memory_module = false;             // nvidia_peermem or its predecessor is loaded
-  bool on_gpus = false;
+  RdmaMemoryFacts memory;
 };
 
 FabricFacts read_fabric(bool on_gpus);

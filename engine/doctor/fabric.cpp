@@ -1,31 +1,16 @@
 // InfiniBand and RoCE: the ports, the GID index to use, what NCCL should be told, and what else
 // RDMA needs of the host: locked memory, and a way from the adapter to a GPU's memory.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
-#include "engine/doctor/bytes.h"
 #include "engine/doctor/checks.h"
 
 namespace annulus::doctor {
 namespace {
 
 using Link = InfinibandPort::Link;
-
-constexpr std::uint64_t kEnoughLockedMemory = std::uint64_t{64} << 20;
-
-bool is_disabled(const Environment& environment) {
-  const char* disable = environment("NCCL_IB_DISABLE");
-  return disable && std::strtol(disable, nullptr, 10) != 0;
-}
-
-// An explicit NCCL_IB_DISABLE=0 asks for InfiniBand even where this process sees none.
-bool is_wanted(const FabricFacts& facts, const Environment& environment) {
-  return !facts.devices.empty() || environment("NCCL_IB_DISABLE") != nullptr;
-}
 
 const char* name_of(Link link) {
   switch (link) {
@@ -163,58 +148,12 @@ std::vector<Finding> check_settings(const std::vector<InfinibandDevice>& devices
   return findings;
 }
 
-Finding locked_memory(const FabricFacts& facts) {
-  Finding finding{.name = "locked memory", .fact = "no limit"};
-  if (!facts.locked_memory) return finding;
-  finding.fact = fmt::format("at most {} (RLIMIT_MEMLOCK)", in_words(*facts.locked_memory));
-  if (*facts.locked_memory >= kEnoughLockedMemory) return finding;
-  finding.state = State::warning;
-  finding.fact += ", too little to register InfiniBand's buffers ('cannot allocate memory')";
-  finding.fix = "give the container the capability IPC_LOCK, or raise ulimit -l to unlimited";
-  return finding;
-}
-
-Finding gpu_direct(const FabricFacts& facts) {
-  Finding finding{.name = "GPUDirect RDMA"};
-  if (!facts.on_gpus) {
-    finding.state = State::note;
-    finding.fact = "no GPU here to read from";
-  } else if (facts.peer_memory_module) {
-    finding.fact = "through nvidia_peermem";
-  } else if (std::ranges::any_of(facts.devices, &InfinibandDevice::dma_buf)) {
-    finding.fact = "the kernel offers dma-buf (the GPU's driver must be the open one)";
-  } else {
-    finding.state = State::warning;
-    finding.fact = "neither nvidia_peermem nor dma-buf: data goes through host memory";
-    finding.fix = "modprobe nvidia_peermem on the host";
-  }
-  return finding;
-}
-
-std::optional<std::uint64_t> locked_memory_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return std::nullopt;
-  return limit.rlim_cur;
-}
-
-// The module's own name, then those of its predecessor.
-bool peer_memory_module() {
-  std::error_code unreadable;
-  return std::ranges::any_of(
-      std::initializer_list<const char*>{"/sys/module/nvidia_peermem",
-                                         "/sys/kernel/mm/memory_peers/nv_mem",
-                                         "/sys/kernel/mm/memory_peers/nv_mem_nc"},
-      [&](const char* path) { return std::filesystem::exists(path, unreadable); });
-}
-
 }  // namespace
 
 FabricFacts read_fabric(bool on_gpus) {
-  return {.devices = infiniband_devices(),
-          .locked_memory = locked_memory_limit(),
-          .peer_memory_module = peer_memory_module(),
-          .on_gpus = on_gpus};
+  FabricFacts facts{.devices = infiniband_devices()};
+  facts.memory = read_rdma_memory(facts.devices, on_gpus);
+  return facts;
 }
 
 std::vector<Finding> check_fabric(const FabricFacts& facts, const Environment& environment) {
@@ -223,19 +162,21 @@ std::vector<Finding> check_fabric(const FabricFacts& facts, const Environment& e
     std::ranges::move(ports_of(device), std::back_inserter(findings));
   if (facts.devices.empty())
     findings.push_back(
-        {.state = State::note, .name = "adapters", .fact = "none; between hosts NCCL uses TCP"});
-  if (is_disabled(environment)) {
+        {.state = State::note, .name = "adapters", .fact = "none, between hosts NCCL uses TCP"});
+
+  const char* disable = environment("NCCL_IB_DISABLE");
+  if (disable && std::strtol(disable, nullptr, 10) != 0) {
     findings.push_back({.state = State::note,
                         .name = "NCCL_IB_DISABLE",
-                        .fact = fmt::format("'{}': NCCL uses no InfiniBand and no RoCE",
-                                            environment("NCCL_IB_DISABLE"))});
+                        .fact = fmt::format("'{}', NCCL uses no InfiniBand and no RoCE", disable)});
     return findings;
   }
   for (const FabricAdvice& advice : fabric_advice(facts.devices))
     findings.push_back(to_use(advice));
   std::ranges::move(check_settings(facts.devices, environment), std::back_inserter(findings));
-  if (is_wanted(facts, environment)) findings.push_back(locked_memory(facts));
-  if (!facts.devices.empty()) findings.push_back(gpu_direct(facts));
+  // An explicit 0 asks for InfiniBand even where this process sees none.
+  if (!facts.devices.empty() || disable)
+    std::ranges::move(check_rdma_memory(facts.memory), std::back_inserter(findings));
   return findings;
 }
 

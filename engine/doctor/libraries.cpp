@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <nccl.h>
 
 #include <filesystem>
 #include <memory>
@@ -41,9 +42,15 @@ class SharedLibrary {
   std::unique_ptr<void, Close> handle_;
 };
 
-std::string cudnn_version() {
-  const std::size_t version = cudnnGetVersion();
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+// cuDNN and NCCL count alike: 91900 is 9.19.0.
+std::string version(std::size_t number) {
+  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+}
+
+std::size_t nccl_version() {
+  int number = 0;
+  ncclGetVersion(&number);
+  return static_cast<std::size_t>(number);
 }
 
 Finding libibverbs() {
@@ -68,17 +75,23 @@ Finding open_mpi() {
   std::string text(kMaxVersionText, '\0');
   int length = 0;
   version(text.data(), &length);
+  // "Open MPI v4.1.4, package: Debian OpenMPI, …"
   return {.name = "Open MPI", .fact = text.substr(0, text.find_first_of(",\0", 0, 2))};
 }
 
 }  // namespace
 
 std::vector<Finding> check_libraries(bool on_gpus) {
-  const char* whose = on_gpus ? "" : ", the CPU device's";
-  return {{.name = "oneDNN", .fact = std::string(build_info().onednn)},
-          {.name = "cuDNN", .fact = cudnn_version() + whose},
-          libibverbs(),
-          open_mpi()};
+  const char* whose = on_gpus ? "" : " (the CPU device's)";
+  std::vector<Finding> findings = {{.name = "cuDNN", .fact = version(cudnnGetVersion()) + whose},
+                                   {.name = "NCCL", .fact = version(nccl_version()) + whose}};
+  if (!on_gpus)
+    findings.push_back(
+        {.name = "oneDNN",
+         .fact = fmt::format("{} (under the CPU device's cuDNN and cuBLAS)", build_info().onednn)});
+  findings.push_back(libibverbs());
+  findings.push_back(open_mpi());
+  return findings;
 }
 
 }  // namespace annulus::doctor

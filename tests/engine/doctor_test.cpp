@@ -189,12 +189,10 @@ TEST(Fabric, ALowLockedMemoryLimitIsAWarning) {
   EXPECT_EQ(find(fabric_of(kFabric, disabled), "locked memory").name, "");
 }
 
-TEST(Fabric, EnoughLockedMemoryIsFine) {
-  FabricFacts facts{.devices = infiniband_devices("/no-such-folder")};
-  const Environment enabled = variables({{"NCCL_IB_DISABLE", "0"}});
-  EXPECT_EQ(find(check_fabric(facts, enabled), "locked memory").fact, "no limit");
-  facts.locked_memory = std::uint64_t{1} << 30;
-  EXPECT_EQ(find(check_fabric(facts, enabled), "locked memory").state, State::ok);
+TEST(RdmaMemory, EnoughLockedMemoryIsFine) {
+  EXPECT_EQ(find(check_rdma_memory({}), "locked memory").fact, "no limit");
+  const Finding enough = find(check_rdma_memory({.lockable = 64 << 20}), "locked memory");
+  EXPECT_EQ(enough.state, State::ok);
 }
 
 TEST(Fabric, SettingsThatFitNoPort) {
@@ -217,14 +215,14 @@ TEST(Fabric, SettingsThatFitNoPort) {
   EXPECT_EQ(find(fabric_of(kFabric, ib_only), "NCCL_IB_GID_INDEX").name, "");
 }
 
-TEST(Fabric, GpuDirect) {
-  FabricFacts facts{.devices = {{.name = "mlx5_0"}}, .on_gpus = true};
-  auto direct = [&] { return find(check_fabric(facts, kNothingSet), "GPUDirect RDMA"); };
-  EXPECT_EQ(direct().state, State::warning);
-  facts.devices[0].dma_buf = true;
-  expect_words(direct().fact, {"dma-buf"});
-  facts.peer_memory_module = true;
-  expect_words(direct().fact, {"nvidia_peermem"});
+TEST(RdmaMemory, GpuDirect) {
+  auto direct = [](const RdmaMemoryFacts& facts) {
+    return find(check_rdma_memory(facts), "GPUDirect RDMA");
+  };
+  EXPECT_EQ(direct({.on_gpus = true}).state, State::warning);
+  expect_words(direct({.dma_buf = true, .on_gpus = true}).fact, {"dma-buf"});
+  expect_words(direct({.peer_memory_module = true, .on_gpus = true}).fact, {"nvidia_peermem"});
+  EXPECT_EQ(direct({}).state, State::note);
 }
 
 TEST(Fabric, NoAdapterIsANote) {
