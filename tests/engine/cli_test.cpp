@@ -194,4 +194,24 @@ TEST_F(Cli, ARunFolderIsNeverOverwritten) {
   EXPECT_EQ(slurp(folder_ / "run/model.safetensors"), before);
 }
 
+TEST_F(Cli, DoctorSaysWhereThereIsNoDevice) {
+  const Outcome doctor = run("doctor --json", "ANNULUS_CPU_DEVICES=0");
+  EXPECT_EQ(doctor.code, 0) << doctor.err;
+  const auto findings = nlohmann::json::parse(doctor.out);
+  EXPECT_EQ(findings[0]["group"], "devices");
+  EXPECT_EQ(findings[0]["state"], "warning");
+  EXPECT_EQ(findings[0]["fact"], "no device");
+}
+
+TEST_F(Cli, DoctorsErrorsAreItsExitCode) {
+  const Outcome filter = run("doctor", "NCCL_SOCKET_IFNAME==none");
+  EXPECT_EQ(filter.code, 2);
+  EXPECT_NE(filter.out.find("no usable network interface matches NCCL_SOCKET_IFNAME='=none'"),
+            std::string::npos)
+      << filter.out;
+  EXPECT_EQ(filter.out.find('\x1b'), std::string::npos) << "colours in a pipe";
+  EXPECT_EQ(run("doctor", "ANNULUS_CPU_DEVICES=many").code, 2);
+  EXPECT_EQ(run("doctor > /dev/full").code, 6);
+}
+
 }  // namespace

@@ -10,7 +10,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/cli/doctor.h"
 #include "engine/doctor/checks.h"
 #include "engine/doctor/report.h"
 #include "tests/comm/ibverbs_stand_in.h"
@@ -315,24 +314,6 @@ TEST(Report, JsonHasEveryFinding) {
 TEST(Report, TheFirstErrorDecidesTheExitCode) {
   EXPECT_EQ(exit_code(kGroups), ExitCode::usage);
   EXPECT_EQ(exit_code({kGroups[0]}), ExitCode::done);
-}
-
-// --- the command, in a process of its own: the CPU device reads its variables once ---
-
-[[noreturn]] void run_in_child(const std::map<std::string, std::string>& environment) {
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-  std::exit(static_cast<int>(run_doctor({.json = true})));
-}
-
-TEST(DoctorDeathTest, NoDeviceIsSaidAndNoError) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(run_in_child({{"ANNULUS_CPU_DEVICES", "0"}}), testing::ExitedWithCode(0),
-              "no device");
-  EXPECT_EXIT(run_in_child({{"ANNULUS_CPU_DEVICES", "many"}}), testing::ExitedWithCode(2),
-              "cudaGetDeviceCount failed");
-  EXPECT_EXIT(run_in_child({{"NCCL_SOCKET_IFNAME", "=none"}}), testing::ExitedWithCode(2),
-              "no usable network interface");
 }
 
 }  // namespace
