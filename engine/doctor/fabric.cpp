@@ -1,5 +1,5 @@
-// InfiniBand and RoCE: the ports, the GID index to use, what NCCL should be told, and what else
-// RDMA needs of the host: locked memory, and a way from the adapter to a GPU's memory.
+// InfiniBand and RoCE: the ports, their GID tables, what NCCL should be told, and what it has been
+// told wrongly.
 #include <fmt/format.h>
 
 #include <algorithm>
