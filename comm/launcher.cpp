@@ -84,9 +84,9 @@ std::vector<std::string> environment_with(
     if (std::none_of(set.begin(), set.end(),
                      [&](const auto& variable) { return names(*entry, variable.first); }))
       result.emplace_back(*entry);
-  for (const auto& [name, value] : set) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : set) result.push_back(fmt::format("{}={}", name, value));
   for (const auto& [name, value] : defaults)
-    if (!std::getenv(name.c_str())) result.push_back(name + "=" + value);
+    if (!std::getenv(name.c_str())) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 
