@@ -144,6 +144,13 @@ TEST(Identity, FlagsThatDoNotFitAreNamed) {
     EXPECT_TRUE(says(complaint({}, {.rendezvous = wrong}), "--rendezvous")) << wrong;
 }
 
+TEST(Identity, ANumberIsDigitsAlone) {
+  for (const char* wrong : {"1 ", " 1", "1\n", "+1", "-1", "0x1", "1.0", "99999999999"})
+    EXPECT_TRUE(says(complaint({{"RANK", wrong}, {"WORLD_SIZE", "2"}}),
+                     "RANK '" + std::string(wrong) + "'"))
+        << wrong;
+}
+
 TEST(Identity, HalfOfAFamilyIsNamed) {
   EXPECT_TRUE(says(complaint({{"WORLD_SIZE", "2"}}), "RANK missing"));
   EXPECT_TRUE(says(complaint({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h0"}}),

@@ -59,6 +59,12 @@ TEST(Launcher, APermanentCodeBeatsALostPeer) {
   EXPECT_EQ(outcome.last_line(), "annulus: rank 1 ended with code 3");
 }
 
+TEST(Launcher, APermanentCodeCountsAlsoWhereAnotherRankIsTheFirstCause) {
+  const Outcome outcome = run_launched({"2", "5000", "0/raise=9", "1/sleep=200", "1/exit=3"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.last_line(), "annulus: rank 0 was killed by SIGKILL");
+}
+
 TEST(Launcher, AStoppedRankIsKilledAndNamed) {
   const Outcome outcome = run_launched({"2", "400", "1/raise=19", "0/sleep=200", "0/exit=201"});
   EXPECT_EQ(outcome.code, 201);

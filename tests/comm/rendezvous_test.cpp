@@ -4,11 +4,13 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "comm/control.h"
 #include "comm/control_frames.h"
+#include "comm/control_messages.h"
 #include "tests/comm/control_ranks.h"
 
 namespace annulus {
@@ -108,24 +110,25 @@ TEST(Rendezvous, ARankOutOfRangeIsRefused) {
 }
 
 TEST(Rendezvous, ARankClaimedTwiceIsRefused) {
-  Ranks ranks(2);
-  const auto claim = [&] {
-    auto channel = ranks.join(1);
-    channel->barrier("end");
-    channel->leave(ExitCode::done, "");
-  };
-  Failure first, second;
-  std::thread one([&] { first = failure_of(claim); }), two([&] { second = failure_of(claim); });
-  std::this_thread::sleep_for(50ms);
+  Ranks ranks(3);
+  // The first claim stands in the queue before the second is made.
+  Socket first = connect_to("127.0.0.1", static_cast<std::uint16_t>(ranks.port()), after(20s));
+  const std::string hello = control::encode(
+      control::Hello{.job = "test", .rank = 1, .world = 3, .nonce = 1, .host = "first"}.frame());
+  first.send(hello.data(), hello.size(), after(20s));
+  auto second = std::async(std::launch::async, [&] { return failure_of([&] { ranks.join(1); }); });
+  auto rank_2 = std::async(std::launch::async, [&] {
+    second.wait_for(2s);  // not earlier, so that the rendezvous is still open
+    return ranks.join(2);
+  });
   const auto channel = ranks.join(0);
-  channel->barrier("end");
-  one.join();
-  two.join();
-  channel->leave(ExitCode::done, "");
-  const Failure& refused = first.message.empty() ? second : first;
-  EXPECT_TRUE(first.message.empty() != second.message.empty());
+  const Failure refused = second.get();
   EXPECT_EQ(refused.code, ExitCode::refused);
-  EXPECT_TRUE(says(refused.message, "is rank 1 already"));
+  EXPECT_TRUE(says(refused.message, "another process on first is rank 1 already"));
+  first.close();
+  EXPECT_EQ(await_loss(*channel).rank, 1);
+  channel->leave(ExitCode::done, "");
+  rank_2.get()->leave(ExitCode::done, "");
 }
 
 TEST(Rendezvous, ALateComerIsRefused) {
@@ -253,7 +256,7 @@ TEST(Strangers, HarmNobody) {
   for (std::size_t i = 0; i < 6; ++i) {
     char byte = 0;
     try {
-      open[i].receive(&byte, 1, after(20s));
+      open[i].receive(&byte, 1, after(6s));  // before silence alone would be its end
       ADD_FAILURE() << "an answer to stranger " << i;
     } catch (const NetError& error) {
       EXPECT_EQ(error.kind(), NetError::Kind::closed) << "stranger " << i;
