@@ -180,7 +180,8 @@ void Launch::wait_for_events() {
   for (const Process& rank : ranks_)
     for (std::size_t index = 0; index < Process::outputs; ++index)
       entries.push_back({rank.output(index), POLLIN, 0});  // poll skips an entry of -1
-  const milliseconds patience = failed_at_ ? milliseconds{50} : milliseconds{1'000};
+  const bool ending = cause_.weight != Cause::Weight::none;
+  const milliseconds patience = ending ? milliseconds{50} : milliseconds{1'000};
   if (poll(entries.data(), entries.size(), static_cast<int>(patience.count())) <= 0) return;
   auto entry = entries.begin() + 1;
   for (Process& rank : ranks_)
@@ -208,7 +209,9 @@ void Launch::note(int rank) {
   ended_[rank] = true;
   const Ending ending = *ranks_[rank].ending();
   if (ending.code == 0 && ending.signal == 0) return;
-  if (!failed_at_) failed_at_ = Clock::now();
+  const bool as_told =
+      forwarded_ != 0 && (ending.signal == forwarded_ || ending.code == 128 + forwarded_);
+  if (!failed_at_ && !as_told) failed_at_ = Clock::now();
   if (permanent_code_ == 0 && permanent(ending.code)) permanent_code_ = ending.code;
 
   constexpr int peer_lost = static_cast<int>(ExitCode::peer_lost);
@@ -228,13 +231,15 @@ void Launch::note(int rank) {
 // When one has failed, the others normally end by themselves: the control channel told them. Ranks
 // that are stopped cannot, and do not hear SIGTERM either.
 void Launch::end_the_others() {
-  if (!failed_at_) return;
-  const Clock::time_point terminate_at = *failed_at_ + options_.grace / 2;
-  const Clock::time_point now = Clock::now();
+  if (cause_.weight == Cause::Weight::none) return;
   const bool all_stopped = std::all_of(ranks_.begin(), ranks_.end(), [](const Process& rank) {
     return !rank.running() || rank.stopped();
   });
-  if (all_stopped || now > terminate_at + options_.grace) return kill_all();
+  if (all_stopped) return kill_all();
+  if (!failed_at_) return;  // they end as a signal told them: a checkpoint takes its time
+  const Clock::time_point terminate_at = *failed_at_ + options_.grace / 2;
+  const Clock::time_point now = Clock::now();
+  if (now > terminate_at + options_.grace) return kill_all();
   if (now > terminate_at && !std::exchange(told_to_end_, true))
     for (const Process& rank : ranks_) rank.signal(SIGTERM);
 }

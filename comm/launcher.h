@@ -23,9 +23,9 @@ struct LaunchOptions {
 // stdout of rank 0 goes to stdout unprefixed; every rank's stderr, line by line, to stderr behind
 // "[rank 2] ". Returns the exit code of the whole: 0, or that of the first cause (a rank killed by
 // a signal counts as peer_lost; a permanent code of any rank comes first; 143 and 130 after a
-// forwarded SIGTERM or SIGINT). A second SIGTERM or SIGINT kills the ranks. Environment variables
-// set for the ranks unless set already: ANNULUS_CPU_THREADS (a rank's share of the cores),
-// ANNULUS_CPU_MODE (threads).
+// forwarded SIGTERM or SIGINT, which gives ranks all the time they need). A second SIGTERM or
+// SIGINT kills the ranks. Environment variables set for the ranks unless set already:
+// ANNULUS_CPU_THREADS (a rank's share of the cores), ANNULUS_CPU_MODE (threads).
 int launch(const LaunchOptions& options);
 
 // In a rank that the launcher started: the descriptor on which rank 0 listens, for

@@ -2,8 +2,9 @@
 // and a rank does what the arguments say, in order.
 //   launched RANKS GRACE_MS [WHO/ACTION…]      WHO: a rank, or * for all
 // Actions: out=TEXT, err=TEXT (\n is a line's end), pid, sleep=MS, exit=CODE, raise=SIGNAL,
-// on-term=CODE, ignore-term, env=NAME, cores, child (a process that sleeps), join, step=N (phase
-// and a barrier), loss (waits for one, tells it on stderr, ends with its code), leave=CODE.
+// on-term=CODE, save-at-term=MS (takes so long, tells it on stdout, ends with 143), ignore-term,
+// env=NAME, cores, child (a process that sleeps), join, step=N (phase and a barrier), loss (waits
+// for one, tells it on stderr, ends with its code), leave=CODE.
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,7 +24,7 @@
 namespace annulus {
 namespace {
 
-volatile sig_atomic_t code_at_term = 0;
+volatile sig_atomic_t code_at_term = 0, milliseconds_at_term = 0;
 
 class Rank {
  public:
@@ -48,6 +49,7 @@ class Rank {
     if (action == "raise") raise(number);
     if (action == "ignore-term") signal(SIGTERM, SIG_IGN);
     if (action == "on-term") end_at_term(number);
+    if (action == "save-at-term") save_at_term(number);
     if (action == "env") {
       const char* text = std::getenv(value.c_str());
       put(stderr, fmt::format("{}={}\n", value, text ? text : "(unset)"));
@@ -71,6 +73,14 @@ class Rank {
   static void end_at_term(int code) {
     code_at_term = code;
     signal(SIGTERM, [](int) { std::_Exit(code_at_term); });
+  }
+  static void save_at_term(int milliseconds) {
+    milliseconds_at_term = milliseconds;
+    signal(SIGTERM, [](int) {
+      usleep(1000 * static_cast<useconds_t>(milliseconds_at_term));
+      [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, "saved\n", 6);
+      std::_Exit(143);
+    });
   }
   static std::string cores() {
     cpu_set_t mask;

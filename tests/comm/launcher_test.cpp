@@ -89,6 +89,16 @@ TEST(Launcher, SigtermIsForwarded) {
   EXPECT_EQ(outcome.last_line(), "annulus: stopped by SIGTERM");
 }
 
+TEST(Launcher, ARankThatSavesAtSigtermIsGivenItsTime) {
+  Launched launched(
+      {"2", "200", "1/on-term=143", "0/save-at-term=1000", "*/err=ready\\n", "*/sleep=60000"});
+  ASSERT_TRUE(Launched::wait_for([&] { return launched.err(); }, "ready", 2));
+  launched.signal(SIGTERM);
+  const Outcome outcome = launched.outcome();
+  EXPECT_EQ(outcome.code, 143);
+  EXPECT_EQ(outcome.out, "saved\n");
+}
+
 TEST(Launcher, SigintKillsRanksThatDoNotCare) {
   Launched launched({"2", "5000", "*/err=ready\\n", "*/sleep=60000"});
   ASSERT_TRUE(Launched::wait_for([&] { return launched.err(); }, "ready", 2));
