@@ -23,8 +23,9 @@ SPAN_FN constexpr std::size_t ring_chunk_begin(std::size_t count, int ranks, int
 }
 SPAN_FN constexpr int ring_first_rank(int ranks, int k) { return (k + 1) % ranks; }
 
-// buffers[ranks,count] -> out[count].
-void sum_ranks(cudaStream_t stream, SumOrder order, int ranks, Span<const float> buffers,
-               Span<float> out);
+// out[i] = the sum over ranks of buffers[rank * stride + i]: a slice of each rank's buffer, as one
+// all-reduce of that slice would add it.
+void sum_ranks(cudaStream_t stream, SumOrder order, int ranks, std::size_t stride,
+               Span<const float> buffers, Span<float> out);
 
 }  // namespace annulus

@@ -14,7 +14,7 @@ Case make_case(SumOrder order, int ranks, std::size_t count) {
   c.output("out", count,
            {0.5 * ranks * ranks * kUnitRoundoff, 0, "the k-th of `ranks` sums is less than k"});
   c.launch = [=](cudaStream_t stream, const DeviceArrays& device) {
-    sum_ranks(stream, order, ranks, device.span("buffers"), device.span("out"));
+    sum_ranks(stream, order, ranks, count, device.span("buffers"), device.span("out"));
   };
   c.reference = [=](const Arrays& in) {
     Values sums(count);

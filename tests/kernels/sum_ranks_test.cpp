@@ -67,7 +67,8 @@ std::vector<float> sum_on_device(SumOrder order, const Buffers& buffers) {
     flat.insert(flat.end(), buffer.begin(), buffer.end());
   const Stream stream;
   const Buffer<float> input(flat), output(buffers[0].size());
-  sum_ranks(stream.get(), order, static_cast<int>(buffers.size()), input.cspan(), output.span());
+  sum_ranks(stream.get(), order, static_cast<int>(buffers.size()), buffers.front().size(),
+            input.cspan(), output.span());
   stream.synchronize();
   return output.download();
 }
