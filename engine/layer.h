@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "kernels/step_state.h"
 
 namespace annulus {
+
+class StepStamps;
 
 // How a parameter starts.
 enum class Init { zeros, ones, kaiming_normal, glorot_uniform };
@@ -34,6 +37,15 @@ struct Parameter {
   }
 };
 
+// How the layers of all ranks exchange numbers in the middle of a pass (BatchNorm over all ranks'
+// images). Every rank makes the same calls in the same order, one without images too.
+struct RankExchange {
+  int rank = 0, ranks = 1;
+  std::size_t images = 0;                // of all ranks, in this pass
+  Span<float> scratch;                   // as large as the widest layer needs
+  std::function<void(Span<float>)> sum;  // over ranks, in place, on the compute stream
+};
+
 // One pass over one (virtual) rank's part of the global batch: the flat buffers and the numbers
 // that every layer shares.
 struct Pass {
@@ -46,6 +58,8 @@ struct Pass {
   Span<const StepState> state;       // [1], on the device
   std::uint32_t first_position = 0;  // of the first sample, in the global batch
   float weight = 1;                  // samples here / samples in the global batch
+  const RankExchange* exchange = nullptr;  // null: no layer looks beyond its rank
+  StepStamps* stamps = nullptr;  // where a measured pass stamps each layer's begin and end
 
   cudaStream_t stream() const { return device.compute.get(); }
   Span<float> parameter(const Parameter& p) const {
@@ -114,6 +128,11 @@ class Layer {
   virtual void forward(const Pass& pass, const Bound& b) const = 0;
   virtual void inference(const Pass& pass, const Bound& b) const { forward(pass, b); }
   virtual void backward(const Pass& pass, const Bound& b) const = 0;
+
+  // What a rank without images does in a pass with an exchange: its part of it.
+  virtual void forward_without_images(const Pass& /*pass*/) const {}
+  virtual void backward_without_images(const Pass& /*pass*/) const {}
+  virtual std::size_t exchange_floats(int /*ranks*/) const { return 0; }
 
  private:
   std::string name_;

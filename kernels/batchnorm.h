@@ -46,6 +46,40 @@ void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<c
                         Span<const float> gamma, Span<const float> beta, Span<float> dx,
                         Span<float> dgamma, Span<float> dbeta, Span<float> workspace);
 
+// The same in parts, for statistics over the images of all ranks: between the parts the caller sums
+// over ranks. moments[2C + 1] = {means, sums of squared deviations from them, number of values a
+// channel}; no images give zeros.
+SPAN_FN constexpr std::size_t batchnorm_moments_size(int channels) {
+  return 2 * std::size_t(channels) + 1;
+}
+void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                       Span<float> moments, Span<float> workspace);
+
+// moments[ranks,2C + 1] -> mean, inv_std and statistics of all ranks' images together (Chan, Golub
+// & LeVeque 1983), ranks merged in their order.
+void batchnorm_merge(cudaStream_t stream, const BatchNormShape& shape, int ranks,
+                     Span<const float> moments, Span<float> mean, Span<float> inv_std,
+                     Span<float> statistics, float weight);
+
+void batchnorm_normalize(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                         Span<const float> gamma, Span<const float> beta, Span<const float> mean,
+                         Span<const float> inv_std, Span<float> y);
+
+// This rank's sums of the gradient of the pre-activation (dbeta) and of its product with the
+// normalised input (dgamma).
+void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                             Span<const float> dy, Span<const float> mean,
+                             Span<const float> inv_std, Span<const float> gamma,
+                             Span<const float> beta, Span<float> dgamma, Span<float> dbeta,
+                             Span<float> workspace);
+
+// dx from those sums over all ranks, which together have `images` images.
+void batchnorm_input_gradient(cudaStream_t stream, const BatchNormShape& shape, std::size_t images,
+                              Span<const float> x, Span<const float> dy, Span<const float> mean,
+                              Span<const float> inv_std, Span<const float> gamma,
+                              Span<const float> beta, Span<const float> dgamma,
+                              Span<const float> dbeta, Span<float> dx);
+
 // Inference with running statistics[2C] = {means, variances}.
 void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
                          Span<const float> gamma, Span<const float> beta, Span<const float> running,

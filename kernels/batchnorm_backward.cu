@@ -52,7 +52,7 @@ SIMT_KERNEL(sum_gradients)
 
 // dx = scale * (g - mean - x' * mean_product) within one channel.
 struct InputGradient {
-  float scale, mean, mean_product;  // gamma inv_std, mean(g), mean(g x')
+  float scale, mean, mean_product;  // gamma inv_std, mean(g), mean(g x') over all ranks' rows
 
   SPAN_FN static InputGradient of(const Channel& channel, float dgamma, float dbeta,
                                   std::size_t rows) {
@@ -68,11 +68,11 @@ __global__ void input_gradient(BatchNormShape shape, ColumnPieces cut, Span<cons
                                Span<const float> dy, Span<const float> means,
                                Span<const float> inv_stds, Span<const float> gamma,
                                Span<const float> beta, Span<const float> dgamma,
-                               Span<const float> dbeta, Span<float> dx) {
+                               Span<const float> dbeta, std::size_t rows, Span<float> dx) {
   const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
   if (column >= columns) return;
   const Channel channel{means[column], inv_stds[column], gamma[column], beta[column]};
-  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], shape.rows());
+  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], rows);
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
        row += blockDim.y) {
     const std::size_t i = row * columns + column;
@@ -88,11 +88,11 @@ __global__ void input_gradient_unpool(BatchNormShape shape, ColumnPieces cut, Sp
                                       Span<const float> dy, Span<const float> means,
                                       Span<const float> inv_stds, Span<const float> gamma,
                                       Span<const float> beta, Span<const float> dgamma,
-                                      Span<const float> dbeta, Span<float> dx) {
+                                      Span<const float> dbeta, std::size_t rows, Span<float> dx) {
   const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
   if (column >= columns) return;
   const Channel channel{means[column], inv_stds[column], gamma[column], beta[column]};
-  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], shape.rows());
+  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], rows);
   const Cells cells = Cells::all(shape);
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
        row += blockDim.y) {
@@ -168,11 +168,11 @@ struct InputGradientBlock {
 void input_gradient_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
                         Span<const float> dy, Span<const float> means, Span<const float> inv_stds,
                         Span<const float> gamma, Span<const float> beta, Span<const float> dgamma,
-                        Span<const float> dbeta, Span<float> dx) {
+                        Span<const float> dbeta, std::size_t all_rows, Span<float> dx) {
   const std::size_t columns = cut.columns;
   const auto gradient_block = [&](std::size_t piece, int first, auto width, auto f) {
     const ChannelBlock channels(first, width, means, inv_stds, gamma, beta);
-    const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, shape.rows());
+    const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, all_rows);
     for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
       const float *values = &x[row * columns + first], *gradients = &dy[row * columns + first];
       float* __restrict__ out = &dx[row * columns + first];
@@ -193,12 +193,12 @@ void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<cons
                                Span<const float> dy, Span<const float> means,
                                Span<const float> inv_stds, Span<const float> gamma,
                                Span<const float> beta, Span<const float> dgamma,
-                               Span<const float> dbeta, Span<float> dx) {
+                               Span<const float> dbeta, std::size_t all_rows, Span<float> dx) {
   const std::size_t columns = cut.columns;
   const Cells cells = Cells::all(shape);
   const auto gradient_block = [&](std::size_t piece, int first, auto width, auto f) {
     const ChannelBlock channels(first, width, means, inv_stds, gamma, beta);
-    const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, shape.rows());
+    const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, all_rows);
     for (std::size_t index = cut.begin(piece); index < cut.end(piece); ++index) {
       const Cells::Position cell = cells.at(index);
       float gradient[kColumnBlock];
@@ -237,10 +237,11 @@ SIMT_CPU_FORM(input_gradient_unpool, input_gradient_unpool_cpu)
 
 }  // namespace batchnorm
 
-void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
-                        Span<const float> dy, Span<const float> mean, Span<const float> inv_std,
-                        Span<const float> gamma, Span<const float> beta, Span<float> dx,
-                        Span<float> dgamma, Span<float> dbeta, Span<float> workspace) {
+void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                             Span<const float> dy, Span<const float> mean,
+                             Span<const float> inv_std, Span<const float> gamma,
+                             Span<const float> beta, Span<float> dgamma, Span<float> dbeta,
+                             Span<float> workspace) {
   const ColumnPieces cut{shape.out_size() / shape.channels, shape.channels};
   const std::size_t half = cut.partial_size();
   if (cut.rows > 0)
@@ -248,13 +249,31 @@ void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<c
            inv_std, gamma, beta, workspace.subspan(0, 2 * half));
   sum_pieces(stream, cut, workspace.subspan(0, half), dbeta);
   sum_pieces(stream, cut, workspace.subspan(half, half), dgamma);
+}
+
+void batchnorm_input_gradient(cudaStream_t stream, const BatchNormShape& shape, std::size_t images,
+                              Span<const float> x, Span<const float> dy, Span<const float> mean,
+                              Span<const float> inv_std, Span<const float> gamma,
+                              Span<const float> beta, Span<const float> dgamma,
+                              Span<const float> dbeta, Span<float> dx) {
   if (shape.rows() == 0) return;
+  const std::size_t rows = images * static_cast<std::size_t>(shape.height * shape.width);
   const std::size_t cells =
       shape.pool ? batchnorm::Cells::all(shape).count(shape.images) : shape.rows();
   const ColumnPieces whole{cells, shape.channels};
   launch(shape.pool ? batchnorm::input_gradient_unpool : batchnorm::input_gradient, whole.grid(),
          whole.block(), 0, stream, shape, whole, x, dy, mean, inv_std, gamma, beta, dgamma, dbeta,
-         dx);
+         rows, dx);
+}
+
+void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                        Span<const float> dy, Span<const float> mean, Span<const float> inv_std,
+                        Span<const float> gamma, Span<const float> beta, Span<float> dx,
+                        Span<float> dgamma, Span<float> dbeta, Span<float> workspace) {
+  batchnorm_gradient_sums(stream, shape, x, dy, mean, inv_std, gamma, beta, dgamma, dbeta,
+                          workspace);
+  batchnorm_input_gradient(stream, shape, shape.images, x, dy, mean, inv_std, gamma, beta, dgamma,
+                           dbeta, dx);
 }
 
 }  // namespace annulus

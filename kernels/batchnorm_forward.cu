@@ -46,24 +46,9 @@ __global__ void piece_statistics(ColumnPieces cut, Span<const float> x, Span<flo
 }
 SIMT_KERNEL(piece_statistics)
 
-// What the training step keeps of one channel.
-SPAN_FN void keep_statistics(double mean, double squares, std::size_t rows, float epsilon,
-                             float weight, std::size_t column, Span<float> means,
-                             Span<float> inv_stds, Span<float> statistics) {
-  squares = squares > 0 ? squares : 0;
-  const double count = rows > 0 ? static_cast<double>(rows) : 1.;
-  const double unbiased = squares / (rows > 1 ? count - 1 : 1.);
-  means[column] = static_cast<float>(mean);
-  inv_stds[column] = static_cast<float>(1 / sqrt(squares / count + epsilon));
-  statistics[column] = static_cast<float>(weight * mean);
-  statistics[means.size + column] = static_cast<float>(weight * unbiased);
-}
-
 // The mean of the pieces' means, then the squares about it: sum of (squares + count * (piece's mean
 // - mean)^2).
-__global__ void combine_statistics(ColumnPieces cut, float epsilon, float weight,
-                                   Span<const float> partial, Span<float> means,
-                                   Span<float> inv_stds, Span<float> statistics) {
+__global__ void combine_pieces(ColumnPieces cut, Span<const float> partial, Span<float> moments) {
   const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
   const std::size_t pieces = column < columns ? cut.pieces() : 0;
 
@@ -79,10 +64,38 @@ __global__ void combine_statistics(ColumnPieces cut, float epsilon, float weight
                double(cut.end(piece) - cut.begin(piece)) * apart * apart;
   }
   squares = column_sum(squares);
-  if (column < columns && threadIdx.y == 0)
-    keep_statistics(mean, squares, cut.rows, epsilon, weight, column, means, inv_stds, statistics);
+  if (column >= columns || threadIdx.y != 0) return;
+  moments[column] = static_cast<float>(mean);
+  moments[columns + column] = static_cast<float>(squares);
+  if (column == 0) moments[2 * columns] = static_cast<float>(cut.rows);
 }
-SIMT_KERNEL(combine_statistics)
+SIMT_KERNEL(combine_pieces)
+
+// What the training step keeps of each channel, from the moments of every rank.
+__global__ void merge_moments(int ranks, float epsilon, float weight, Span<const float> moments,
+                              Span<float> means, Span<float> inv_stds, Span<float> statistics) {
+  const std::size_t channels = means.size, stride = 2 * channels + 1;
+  for (std::size_t c : grid_stride(channels)) {
+    double count = 0, sum = 0, squares = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double rows = moments[rank * stride + 2 * channels];
+      count += rows;
+      sum += rows * moments[rank * stride + c];
+    }
+    const double mean = sum / (count > 0 ? count : 1);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double apart = moments[rank * stride + c] - mean;
+      squares += moments[rank * stride + channels + c] +
+                 moments[rank * stride + 2 * channels] * apart * apart;
+    }
+    squares = squares > 0 ? squares : 0;
+    means[c] = static_cast<float>(mean);
+    inv_stds[c] = static_cast<float>(1 / sqrt(squares / (count > 0 ? count : 1) + epsilon));
+    statistics[c] = static_cast<float>(weight * mean);
+    statistics[channels + c] = static_cast<float>(weight * squares / (count > 1 ? count - 1 : 1));
+  }
+}
+SIMT_ELEMENTWISE(merge_moments)
 
 enum class Spread { inv_std, variance };
 
@@ -143,9 +156,7 @@ void piece_statistics_cpu(ColumnPieces cut, Span<const float> x, Span<float> par
   });
 }
 
-void combine_statistics_cpu(ColumnPieces cut, float epsilon, float weight,
-                            Span<const float> partial, Span<float> means, Span<float> inv_stds,
-                            Span<float> statistics) {
+void combine_pieces_cpu(ColumnPieces cut, Span<const float> partial, Span<float> moments) {
   const std::size_t columns = cut.columns;
   for_column_blocks(cut.columns, [&](int first, auto width) {
     double mean[kColumnBlock] = {}, squares[kColumnBlock] = {};
@@ -163,9 +174,11 @@ void combine_statistics_cpu(ColumnPieces cut, float epsilon, float weight,
         squares[c] += partial[cut.partial_size() + i] + count * apart * apart;
       }
     }
-    for (int c = 0; c < width; ++c)
-      keep_statistics(mean[c], squares[c], cut.rows, epsilon, weight, first + c, means, inv_stds,
-                      statistics);
+    for (int c = 0; c < width; ++c) {
+      moments[first + c] = static_cast<float>(mean[c]);
+      moments[columns + first + c] = static_cast<float>(squares[c]);
+    }
+    if (first == 0) moments[2 * columns] = static_cast<float>(cut.rows);
   });
 }
 
@@ -197,7 +210,7 @@ void normalize_cpu(BatchNormShape shape, ColumnPieces cut, Spread given, Span<co
 }
 #endif
 SIMT_CPU_FORM(piece_statistics, piece_statistics_cpu)
-SIMT_CPU_FORM(combine_statistics, combine_statistics_cpu)
+SIMT_CPU_FORM(combine_pieces, combine_pieces_cpu)
 SIMT_CPU_FORM(normalize, normalize_cpu)
 
 void launch_normalize(cudaStream_t stream, const BatchNormShape& shape, Spread given,
@@ -212,21 +225,42 @@ void launch_normalize(cudaStream_t stream, const BatchNormShape& shape, Spread g
 }  // namespace batchnorm
 
 std::size_t batchnorm_workspace(const BatchNormShape& shape) {
-  return 2 * ColumnPieces{shape.rows(), shape.channels}.partial_size();
+  return 2 * ColumnPieces{shape.rows(), shape.channels}.partial_size() +
+         batchnorm_moments_size(shape.channels);
+}
+
+void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                       Span<float> moments, Span<float> workspace) {
+  const ColumnPieces cut{shape.rows(), shape.channels};
+  const Span<float> partial = workspace.subspan(0, 2 * cut.partial_size());
+  if (cut.rows > 0)
+    launch(batchnorm::piece_statistics, cut.grid(), cut.block(), 0, stream, cut, x, partial);
+  launch(batchnorm::combine_pieces, cut.grid(1), cut.block(), 0, stream, cut, partial, moments);
+}
+
+void batchnorm_merge(cudaStream_t stream, const BatchNormShape& shape, int ranks,
+                     Span<const float> moments, Span<float> mean, Span<float> inv_std,
+                     Span<float> statistics, float weight) {
+  launch(batchnorm::merge_moments, grid_for(mean.size), kBlock, 0, stream, ranks, shape.epsilon,
+         weight, moments, mean, inv_std, statistics);
+}
+
+void batchnorm_normalize(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+                         Span<const float> gamma, Span<const float> beta, Span<const float> mean,
+                         Span<const float> inv_std, Span<float> y) {
+  batchnorm::launch_normalize(stream, shape, batchnorm::Spread::inv_std, x, mean, inv_std, gamma,
+                              beta, y);
 }
 
 void batchnorm_forward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
                        Span<const float> gamma, Span<const float> beta, Span<float> mean,
                        Span<float> inv_std, Span<float> statistics, float weight, Span<float> y,
                        Span<float> workspace) {
-  const ColumnPieces cut{shape.rows(), shape.channels};
-  const Span<float> partial = workspace.subspan(0, 2 * cut.partial_size());
-  if (cut.rows > 0)
-    launch(batchnorm::piece_statistics, cut.grid(), cut.block(), 0, stream, cut, x, partial);
-  launch(batchnorm::combine_statistics, cut.grid(1), cut.block(), 0, stream, cut, shape.epsilon,
-         weight, partial, mean, inv_std, statistics);
-  batchnorm::launch_normalize(stream, shape, batchnorm::Spread::inv_std, x, mean, inv_std, gamma,
-                              beta, y);
+  const std::size_t size = batchnorm_moments_size(shape.channels);
+  const Span<float> moments = workspace.subspan(batchnorm_workspace(shape) - size, size);
+  batchnorm_moments(stream, shape, x, moments, workspace);
+  batchnorm_merge(stream, shape, 1, moments, mean, inv_std, statistics, weight);
+  batchnorm_normalize(stream, shape, x, gamma, beta, mean, inv_std, y);
 }
 
 void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,

@@ -1,7 +1,7 @@
 // BatchNorm, with the activation and the 2x2 max-pool that follow it fused in where the model has
 // them. Batch statistics are this rank's own; weighted by its share of the global batch they ride
 // along with the gradients, so that the running statistics come out the same on every rank
-// (docs/numerics.md).
+// (docs/numerics.md). In a pass with an exchange they are those of all ranks' images.
 #pragma once
 
 #include "engine/layer.h"
@@ -23,9 +23,15 @@ class BatchNorm final : public Layer {
   void forward(const Pass& pass, const Bound& b) const override;
   void inference(const Pass& pass, const Bound& b) const override;
   void backward(const Pass& pass, const Bound& b) const override;
+  void forward_without_images(const Pass& pass) const override;
+  void backward_without_images(const Pass& pass) const override;
+  std::size_t exchange_floats(int ranks) const override;
 
  private:
   BatchNormShape shape(int images) const;
+  Span<float> exchange_moments(const Pass& pass, const Bound* b) const;
+  Span<float> exchange_sums(const Pass& pass, Span<const float> dgamma,
+                            Span<const float> dbeta) const;
 
   Activation activation_;
   bool pool_;
