@@ -101,7 +101,6 @@ ncclResult_t Communicator::connect() {
   try {
     make_transport();
     connected_ = true;
-    return ncclSuccess;  // what a faster peer has done wrong since is an asynchronous error
   } catch (const NcclError& error) {
     failure_.set(error.result(), error.what());
   } catch (const UserError& error) {
@@ -139,8 +138,7 @@ void Communicator::make_transport() {
                                          failure_);
   }
   if (shared) {
-    transport_ = std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_,
-                                                         monitor_.get(), failure_);
+    transport_ = std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_, failure_);
   } else {
     transport_ = std::make_unique<RingTransport>(std::move(links.data), rank_, world_,
                                                  options.silent, monitor_.get(), failure_);
@@ -183,11 +181,16 @@ ncclResult_t Communicator::enqueue_on(cudaStream_t stream, const Collective& col
   return ncclUnhandledCudaError;
 }
 
-// The calls of one communicator stay in order, also on different streams.
+// The calls of one communicator stay in order, also on different streams. The lock is not held over
+// calls of the runtime: it takes its own before it throws queued work away, which takes this one.
 void Communicator::order_behind_last_stream(cudaStream_t stream) {
-  const std::lock_guard lock(queueing_);
-  const cudaStream_t last = std::exchange(last_stream_, stream);
-  if (!std::exchange(has_last_stream_, true) || last == stream || !is_alive(last)) return;
+  cudaStream_t last = nullptr;
+  {
+    const std::lock_guard lock(queueing_);
+    last = std::exchange(last_stream_, stream);
+    if (!std::exchange(has_last_stream_, true) || last == stream) return;
+  }
+  if (!is_alive(last)) return;
   cudaEvent_t event = nullptr;
   if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return;
   cudaEventRecord(event, last);

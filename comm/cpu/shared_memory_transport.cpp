@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "comm/cpu/reduce.h"
+#include "kernels/cpu/cudart/device.h"
 
 namespace annulus::cpu::nccl {
 namespace {
@@ -41,14 +42,12 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
 }  // namespace
 
 SharedMemoryTransport::SharedMemoryTransport(std::shared_ptr<ControlArea> area,
-                                             const Members& members, int rank, Monitor* monitor,
-                                             Failure& failure)
+                                             const Members& members, int rank, Failure& failure)
     : area_(std::move(area)),
       peers_(members, rank),
       rank_(rank),
       world_(static_cast<int>(members.size())),
       patience_(Patience::for_ranks(world_)),
-      monitor_(monitor),
       failure_(failure) {}
 
 void SharedMemoryTransport::run(const Collective& collective) {
@@ -93,14 +92,14 @@ const Posted& SharedMemoryTransport::posted(int rank, const Call& call) const {
   return area_->rank(rank).posted[call.number % 2];
 }
 
-// Every rank compares all with rank 0, so all find the same pair; it is told all the same, for a
-// peer that is still waiting when this rank ends for it.
+// Every rank compares all with rank 0, so all find the same pair.
 bool SharedMemoryTransport::calls_agree(const Call& mine) {
   const Call& first = posted(0, mine).call;
   for (int rank = 1; rank < world_; ++rank) {
     const Call& other = posted(rank, mine).call;
     if (other == first) continue;
-    monitor_->tell_mismatch(0, first, rank, other);
+    const std::string message = describe_mismatch(0, first, rank, other);
+    if (failure_.set(ncclInvalidUsage, message)) report("collective mismatch", message);
     return false;
   }
   return true;

@@ -1,4 +1,6 @@
 // Entry points about devices: their number, properties and limits.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <optional>
 
@@ -110,6 +112,17 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     const std::optional<int> found = attribute(which);
     if (value == nullptr || !found) return cudaErrorInvalidValue;
     *value = *found;
+    return cudaSuccess;
+  });
+}
+
+// Device 0 of every process has the same one: two ranks that both think they own it are found out.
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
+  return api([&](Runtime& runtime) -> cudaError_t {
+    if (!is_device(runtime, device)) return cudaErrorInvalidDevice;
+    if (bus_id == nullptr || length < 13) return cudaErrorInvalidValue;
+    const auto end = fmt::format_to_n(bus_id, length - 1, "0000:{:02x}:00.0", device + 1);
+    *end.out = '\0';
     return cudaSuccess;
   });
 }

@@ -1,0 +1,184 @@
+// NCCL's calls, and what to make of what they say.
+#include "comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <thread>
+
+#include "kernels/cast.h"
+
+namespace annulus {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Short waits stay short, long ones cost nothing: 20 us, growing to 1 ms.
+class Pause {
+ public:
+  void operator()() {
+    std::this_thread::sleep_for(next_);
+    next_ = std::min<std::chrono::microseconds>(2 * next_, 1ms);
+  }
+
+ private:
+  std::chrono::microseconds next_{20};
+};
+
+// The id as text for the channel, which carries any bytes.
+std::string share_unique_id(int rank, ControlChannel& control) {
+  ncclUniqueId id{};
+  std::string bytes;
+  if (rank == 0) {
+    if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess)
+      throw DeviceError(fmt::format("ncclGetUniqueId: {}: {}", ncclGetErrorString(result),
+                                    ncclGetLastError(nullptr)));
+    bytes.assign(id.internal, sizeof id.internal);
+  }
+  return control.broadcast(bytes);
+}
+
+}  // namespace
+
+WireType parse_wire_type(const std::string& name) {
+  if (name == "fp32") return WireType::fp32;
+  if (name == "bf16") return WireType::bf16;
+  if (name == "fp16") return WireType::fp16;
+  throw UserError(ExitCode::usage,
+                  fmt::format("--wire {}: there is no such type; one of: fp32, bf16, fp16", name));
+}
+
+Communicator::Communicator(int rank, int world, ControlChannel& control,
+                           const ControlOptions& deadlines)
+    : rank_(rank),
+      world_(world),
+      control_(control),
+      rendezvous_timeout_(deadlines.rendezvous_timeout),
+      peer_timeout_(deadlines.peer_timeout) {
+  CUDA_CHECK(cudaGetDevice(&link_->device));
+}
+
+void Communicator::join() {
+  const std::string bytes = share_unique_id(rank_, control_);
+  ncclUniqueId id{};
+  bytes.copy(id.internal, sizeof id.internal);
+  control_.on_loss([weak = std::weak_ptr(link_)](const Loss&) {
+    if (const auto link = weak.lock()) {
+      cudaSetDevice(link->device);
+      link->flight_record.freeze();
+      link->abort();
+    }
+  });
+  call("ncclCommInitRankConfig", [&] {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return ncclCommInitRankConfig(&link_->comm, world_, id, rank_, &config);
+  });
+}
+
+Communicator::~Communicator() {
+  if (std::uncaught_exceptions()) link_->abort();  // what is queued will never be answered
+  const std::lock_guard lock(link_->calls);
+  if (!link_->aborted.exchange(true) && link_->comm) ncclCommDestroy(link_->comm);
+}
+
+// A call that does not come back (the CPU device's eager mode runs a collective inside it) must be
+// unblocked all the same.
+void Communicator::Link::abort() {
+  const std::unique_lock lock(calls, 200ms);
+  if (!aborted.exchange(true) && comm) ncclCommAbort(comm);
+}
+
+ncclResult_t Communicator::state() {
+  const std::lock_guard lock(link_->calls);
+  ncclResult_t result = ncclSuccess;
+  if (link_->aborted) return ncclRemoteError;
+  return ncclCommGetAsyncError(link_->comm, &result) == ncclSuccess ? result : ncclInternalError;
+}
+
+// A non-blocking communicator answers "in progress" and goes on by itself; the next call must wait.
+template <class Call>
+void Communicator::call(const char* name, Call&& nccl_call) {
+  ncclResult_t result = ncclRemoteError;
+  if (const std::lock_guard lock(link_->calls); !link_->aborted) result = nccl_call();
+  const auto deadline = std::chrono::steady_clock::now() + rendezvous_timeout_;
+  for (Pause pause; result == ncclInProgress; pause()) {
+    if (std::chrono::steady_clock::now() > deadline)
+      throw PeerError(ExitCode::rendezvous, -1,
+                      fmt::format("{}: not done after {} ms; does every rank reach the others' "
+                                  "NCCL ports? (NCCL_SOCKET_IFNAME, --rendezvous-timeout)",
+                                  name, rendezvous_timeout_.count()));
+    result = state();
+  }
+  if (result != ncclSuccess) fail(result, name);
+}
+
+// The channel knows who is lost and why; NCCL at best knows that somebody is.
+void Communicator::fail(ncclResult_t result, const char* name) {
+  const std::string words = link_->aborted ? "" : ncclGetLastError(link_->comm);
+  const bool peer = link_->aborted || result == ncclRemoteError;
+  const auto deadline = std::chrono::steady_clock::now() + peer_timeout_;
+  for (Pause pause; peer && !control_.lost() && std::chrono::steady_clock::now() < deadline;)
+    pause();
+  if (const auto loss = control_.lost()) throw PeerError(loss->code, loss->rank, loss->message);
+  if (peer)
+    throw PeerError(ExitCode::peer_lost, -1,
+                    fmt::format("{}: {}: {}", name, ncclGetErrorString(result), words));
+  throw DeviceError(
+      fmt::format("{}: {}: {}; rank {}", name, ncclGetErrorString(result), words, rank_));
+}
+
+void Communicator::all_reduce(Span<float> values, const Stream& stream, Place place) {
+  all_reduce(values.data, values.size, ncclFloat32, "fp32", stream, place);
+}
+
+void Communicator::all_reduce_rounded(Span<float> values, WireType type, Span<std::uint16_t> wire,
+                                      const Stream& stream, Place place) {
+  const auto reduce_as = [&](auto zero, ncclDataType_t nccl_type, const char* name) {
+    using Half = decltype(zero);
+    const Span<Half> rounded{reinterpret_cast<Half*>(wire.data), values.size};
+    cast(stream.get(), Span<const float>(values), rounded);
+    all_reduce(rounded.data, rounded.size, nccl_type, name, stream, place);
+    cast(stream.get(), Span<const Half>(rounded), values);
+  };
+  if (type == WireType::bf16)
+    reduce_as(__nv_bfloat16{}, ncclBfloat16, "bf16");
+  else
+    reduce_as(__half{}, ncclFloat16, "fp16");
+}
+
+void Communicator::all_reduce(void* values, std::size_t count, ncclDataType_t type,
+                              const char* type_name, const Stream& stream, Place place) {
+  link_->flight_record.issued("all-reduce", type_name, count, place.step, place.bucket);
+  control_.set_phase(link_->flight_record.phase());
+  call("ncclAllReduce", [&] {
+    return ncclAllReduce(values, values, count, type, ncclSum, link_->comm, stream.get());
+  });
+  link_->flight_record.queued_on(stream);
+}
+
+void Communicator::broadcast(Span<float> values, const Stream& stream) {
+  link_->flight_record.issued("broadcast", "fp32", values.size, 0, -1);
+  call("ncclBroadcast", [&] {
+    return ncclBroadcast(values.data, values.data, values.size, ncclFloat32, 0, link_->comm,
+                         stream.get());
+  });
+  link_->flight_record.queued_on(stream);
+}
+
+void Communicator::check() {
+  const ncclResult_t now = control_.lost() ? ncclRemoteError : state();
+  if (now != ncclSuccess && now != ncclInProgress) fail(now, "a collective");
+}
+
+void Communicator::wait(const Event& event) {
+  for (Pause pause;; pause()) {
+    const cudaError_t state = cudaEventQuery(event.get());
+    check();
+    if (state == cudaSuccess) return;
+    control_.set_phase(link_->flight_record.phase());
+    if (state != cudaErrorNotReady) CUDA_CHECK(state);
+  }
+}
+
+}  // namespace annulus

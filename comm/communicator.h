@@ -1,0 +1,87 @@
+// The communicator: NCCL behind RAII, for one rank. Invariant: nothing here waits for ever. Made
+// without blocking and polled against a deadline; a lost peer, which the control channel reports,
+// aborts it; wait() looks at the event, NCCL's asynchronous error and the channel in turn. Called
+// by engine/step (collectives) and engine/trainer (set-up, waits).
+#pragma once
+
+#include <nccl.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "comm/control.h"
+#include "comm/flight_record.h"
+#include "kernels/cuda.h"
+
+namespace annulus {
+
+// What travels: fp32 as it is, or each element rounded to 16 bits, added in fp32 and rounded after
+// each add.
+enum class WireType { fp32, bf16, fp16 };
+
+WireType parse_wire_type(const std::string& name);  // throws UserError (usage)
+
+class Communicator {
+ public:
+  Communicator(int rank, int world, ControlChannel& control, const ControlOptions& deadlines);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  // Collective over all ranks, before any other call; the id comes from rank 0 through the channel.
+  // Throws PeerError (rendezvous) if it is not done in time, DeviceError for NCCL's own errors.
+  void join();
+
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+
+  // Sums over ranks, in place, on the stream. The place is for the flight record.
+  struct Place {
+    std::size_t step = 0;  // from 1
+    int bucket = -1;
+  };
+  void all_reduce(Span<float> values, const Stream& stream, Place place);
+
+  // The same, but 16 bits travel: the values are rounded into `wire` (as many elements), added
+  // there and read back. Their sum must not overflow the type: divide before.
+  void all_reduce_rounded(Span<float> values, WireType type, Span<std::uint16_t> wire,
+                          const Stream& stream, Place place);
+
+  void broadcast(Span<float> values, const Stream& stream);  // from rank 0
+
+  // Until the event is done. Throws PeerError when a peer is lost, DeviceError on NCCL's error.
+  void wait(const Event& event);
+
+  // The error of a lost peer or of NCCL, if there is one; cheap.
+  void check();
+
+  FlightRecord& flight_record() { return link_->flight_record; }
+
+ private:
+  void all_reduce(void* values, std::size_t count, ncclDataType_t type, const char* type_name,
+                  const Stream& stream, Place place);
+  template <class Call>
+  void call(const char* name, Call&& nccl_call);
+  ncclResult_t state();  // NCCL's asynchronous error
+  [[noreturn]] void fail(ncclResult_t result, const char* name);
+
+  // What the channel's thread needs when a peer is lost; it may outlive this object by a moment.
+  struct Link {
+    void abort();  // any thread, once; unblocks whatever waits in NCCL
+
+    int device = 0;
+    ncclComm_t comm = nullptr;
+    std::timed_mutex calls;  // held inside NCCL's calls, so that abort does not pull comm away
+    std::atomic<bool> aborted{false};
+    FlightRecord flight_record;
+  };
+
+  int rank_, world_;
+  ControlChannel& control_;
+  std::chrono::milliseconds rendezvous_timeout_, peer_timeout_;
+  std::shared_ptr<Link> link_ = std::make_shared<Link>();
+};
+
+}  // namespace annulus
