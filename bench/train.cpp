@@ -85,7 +85,7 @@ std::vector<double> time_steps(Subject& subject, double seconds) {
                  {.batches = subject.batches,
                   .label_smoothing = float(subject.entry.recipe.label_smoothing),
                   .augmentation = augmentation},
-                 subject.weights, subject.optimizer, [](const StepResult&) {});
+                 subject.weights, subject.optimizer, [](const StepResult&, const StepTimes&) {});
   std::vector<double> times;
   const auto begin = Clock::now();
   for (std::size_t i = 0; i < 8 || milliseconds_since(begin) < 1000 * seconds; ++i) {

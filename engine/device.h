@@ -1,6 +1,6 @@
-// The device a rank computes on: one compute stream and the library handles that launch on it.
-// Made once by the trainer (or a test) before anything else touches the device; passed down by
-// reference.
+// The device a rank computes on: its streams and the library handles that launch on the compute
+// stream. Made once by the trainer (or a test) before anything else touches the device; passed down
+// by reference.
 #pragma once
 
 #include "kernels/conv.h"
@@ -10,7 +10,9 @@
 namespace annulus {
 
 struct Device {
-  Stream compute;
+  Stream compute;        // forward, loss, backward
+  Stream communication;  // all-reduces, in the order of the buckets
+  Stream update;         // a bucket's optimizer, while the next bucket is on the wire
   CudnnHandle cudnn;
   CublasHandle cublas;
 };

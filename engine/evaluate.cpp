@@ -50,11 +50,19 @@ void Evaluator::run_batch(const Weights& weights, const Plan& plan, std::size_t 
                results_.span().subspan(2 * batch, 2), loss_workspace_.span());
 }
 
-Evaluation Evaluator::run(const Weights& weights) const {
+Evaluation Evaluator::run(const Weights& weights, Communicator* communicator) const {
   const std::size_t batches = states_.size();
-  for (std::size_t b = 0; b < batches; ++b)
+  const std::size_t rank = communicator ? communicator->rank() : 0;
+  const std::size_t world = communicator ? communicator->world() : 1;
+  const Stream& stream = device_.compute;
+  CUDA_CHECK(cudaMemsetAsync(results_.span().data, 0, results_.bytes(), stream.get()));
+  for (std::size_t b = rank; b < batches; b += world)
     run_batch(weights, b + 1 == batches && last_ ? *last_ : *full_, b);
-  device_.compute.synchronize();
+  if (communicator) communicator->all_reduce(results_.span(), stream, {});
+  const Event done;
+  done.record(stream);
+  if (communicator) communicator->wait(done);
+  done.synchronize();
 
   const std::vector<float> results = results_.download();
   Evaluation evaluation{.samples = data_.size()};

@@ -1,10 +1,12 @@
 // Exact evaluation: every test image once, nothing padded, nothing counted twice; the mean over
-// images, not over batches. Plans are made in the constructor. Called by the trainer after each
-// epoch and by `annulus eval`.
+// images, not over batches. Several ranks share the batches out; what a batch contributes does not
+// depend on who computes it, so neither does the result. Plans are made in the constructor. Called
+// by the trainer after each epoch and by `annulus eval`.
 #pragma once
 
 #include <memory>
 
+#include "comm/communicator.h"
 #include "engine/plan.h"
 #include "engine/resident_data.h"
 #include "engine/weights.h"
@@ -21,7 +23,8 @@ class Evaluator {
  public:
   Evaluator(const Model& model, const Device& device, const ResidentData& data, int batch);
 
-  Evaluation run(const Weights& weights) const;  // waits for the result
+  // Waits for the result. With a communicator it is collective, and the result is every rank's.
+  Evaluation run(const Weights& weights, Communicator* communicator = nullptr) const;
 
  private:
   void run_batch(const Weights& weights, const Plan& plan, std::size_t batch) const;

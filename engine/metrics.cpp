@@ -14,6 +14,24 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
 
+nlohmann::ordered_json bucket_json(const BucketReport& b) {
+  return {{"bytes", b.bytes},       {"ready_ms", b.ready},     {"started_ms", b.started},
+          {"ended_ms", b.ended},    {"waiting_ms", b.waiting}, {"transfer_ms", b.transfer},
+          {"exposed_ms", b.exposed}};
+}
+
+nlohmann::ordered_json overlap_json(const OverlapReport& report) {
+  nlohmann::ordered_json buckets = nlohmann::ordered_json::array();
+  for (const BucketReport& b : report.buckets) buckets.push_back(bucket_json(b));
+  return {{"steps", report.steps},
+          {"overlap", number(report.overlap)},
+          {"exposed_ms", number(report.exposed)},
+          {"waiting_ms", number(report.waiting)},
+          {"compute_ms", number(report.compute)},
+          {"interference", number(report.interference)},
+          {"buckets", buckets}};
+}
+
 }  // namespace
 
 std::string timestamp(std::chrono::system_clock::time_point time) {
@@ -25,11 +43,18 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
 }
 
 std::string epoch_line(const EpochMetrics& m) {
-  return fmt::format(
+  std::string line = fmt::format(
       "{} epoch={} loss={:.4f} accuracy={:.4f} val_loss={:.4f} val_accuracy={:.4f} "
       "images_per_sec={:.1f}",
       timestamp(m.time), m.epoch, m.loss, m.accuracy, m.validation.loss, m.validation.accuracy,
       m.images_per_second());
+  if (m.overlap && m.overlap->steps) {
+    line += fmt::format(" overlap={:.3f} exposed_ms={:.3f} waiting_ms={:.3f}", m.overlap->overlap,
+                        m.overlap->exposed, m.overlap->waiting);
+    if (std::isfinite(m.overlap->interference))
+      line += fmt::format(" interference={:.3f}", m.overlap->interference);
+  }
+  return line;
 }
 
 std::string epoch_json(const EpochMetrics& m) {
@@ -47,6 +72,7 @@ std::string epoch_json(const EpochMetrics& m) {
   line["images_per_sec"] = number(m.images_per_second());
   line["train_seconds"] = number(m.train_seconds);
   line["evaluation_seconds"] = number(m.evaluation_seconds);
+  if (m.overlap && m.overlap->steps) line["communication"] = overlap_json(*m.overlap);
   return line.dump();
 }
 

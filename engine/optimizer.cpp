@@ -36,10 +36,9 @@ Optimizer::Optimizer(const Model& model, const Recipe& recipe)
   if (kind_ != OptimizerKind::sgd) second_ = zeros(count);
 }
 
-void Optimizer::update(const Device& device, Span<const StepState> state, Slice slice,
+void Optimizer::update(cudaStream_t stream, Span<const StepState> state, Slice slice,
                        Span<float> parameters, Span<const float> gradients) {
   const auto of = [&](Span<float> whole) { return whole.subspan(slice.offset, slice.size); };
-  const cudaStream_t stream = device.compute.get();
   if (kind_ == OptimizerKind::sgd) {
     sgd_update(stream, state, momentum_, true, of(parameters), of(first_.span()),
                gradients.subspan(slice.offset, slice.size), of(decay_.span()));

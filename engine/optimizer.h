@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "engine/device.h"
 #include "engine/model/model.h"
 #include "engine/recipe.h"
+#include "kernels/cuda.h"
 #include "kernels/step_state.h"
 
 namespace annulus {
@@ -21,8 +21,8 @@ class Optimizer {
   Optimizer(const Model& model, const Recipe& recipe);
 
   // Updates the slice of the parameters whose reduced gradients are given; the rate is in `state`.
-  void update(const Device& device, Span<const StepState> state, Slice slice,
-              Span<float> parameters, Span<const float> gradients);
+  void update(cudaStream_t stream, Span<const StepState> state, Slice slice, Span<float> parameters,
+              Span<const float> gradients);
 
  private:
   OptimizerKind kind_;

@@ -4,9 +4,27 @@
 #include <algorithm>
 
 #include "engine/memory_walk.h"
+#include "engine/step_stamps.h"
 #include "kernels/activation.h"
 
 namespace annulus {
+namespace {
+
+// Stamps a layer's begin and end, if the pass is measured.
+class Stamped {
+ public:
+  Stamped(const Pass& pass, const Layer& layer) : pass_(pass) {
+    if (pass.stamps) pass.stamps->call_begins(layer.name(), pass.device.compute);
+  }
+  ~Stamped() {
+    if (pass_.stamps) pass_.stamps->call_ends(pass_.device.compute);
+  }
+
+ private:
+  const Pass& pass_;
+};
+
+}  // namespace
 
 Plan::Plan(const Model& model, const Device& device, int images, PlanKind kind) : images_(images) {
   const bool training = kind == PlanKind::training;
@@ -14,6 +32,7 @@ Plan::Plan(const Model& model, const Device& device, int images, PlanKind kind) 
     Call& call = calls_.emplace_back();
     call.layer = node.layer.get();
     call.layer_plan = node.layer->plan(device, images, training, training && node.input != 0);
+    call.gradients_finished = model.gradients_finished(calls_.size() - 1);
     workspace_bytes_ =
         std::max(workspace_bytes_, node.layer->workspace_bytes(call.layer_plan.get(), images));
   }
@@ -45,18 +64,25 @@ void Plan::bind(Span<float> activations, Span<std::byte> workspace) {
 }
 
 void Plan::forward(const Pass& pass) const {
-  for (const Call& call : calls_) call.layer->forward(pass, call.bound);
+  for (const Call& call : calls_) {
+    const Stamped stamped(pass, *call.layer);
+    call.layer->forward(pass, call.bound);
+  }
 }
 
 void Plan::inference(const Pass& pass) const {
   for (const Call& call : calls_) call.layer->inference(pass, call.bound);
 }
 
-void Plan::backward(const Pass& pass) const {
-  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) backward_call(pass, *call);
+void Plan::backward(const Pass& pass, const Finished& finished) const {
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+    backward_call(pass, *call);
+    if (finished) finished(call->gradients_finished);
+  }
 }
 
 void Plan::backward_call(const Pass& pass, const Call& call) const {
+  const Stamped stamped(pass, *call.layer);
   call.layer->backward(pass, call.bound);
   for (const Sum& sum : call.sums)
     add(pass.stream(), activations_.subspan(sum.a.offset, sum.a.size),

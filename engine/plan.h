@@ -4,6 +4,7 @@
 // one of them runs at a time. Called by engine/step and engine/evaluate.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,7 +32,11 @@ class Plan {
 
   void forward(const Pass& pass) const;
   void inference(const Pass& pass) const;
-  void backward(const Pass& pass) const;
+
+  // Tells after each layer how many floats of the flat gradients are final: they are finished from
+  // front to back.
+  using Finished = std::function<void(std::size_t gradients)>;
+  void backward(const Pass& pass, const Finished& finished = nullptr) const;
 
   // Where a tensor has several readers, their gradients are added: out = a + b.
   struct Sum {
@@ -44,6 +49,7 @@ class Plan {
     std::unique_ptr<LayerPlan> layer_plan;
     Slice x, other, y, dy, dx, kept;
     std::vector<Sum> sums;  // after the layer's backward
+    std::size_t gradients_finished = 0;
     Bound bound;
   };
   const std::vector<Call>& calls() const { return calls_; }

@@ -62,21 +62,32 @@ Json data_json(const Datasets& data) {
           {"std_dev", data.std_dev}};
 }
 
+Json options_json(const TrainOptions& options) {
+  return {{"model", options.model},
+          {"batch_size", options.batch_size},
+          {"virtual_ranks", options.virtual_ranks},
+          {"sum_order", options.sum_order},
+          {"drop_last", options.drop_last},
+          {"seed", options.seed},
+          {"max_steps", options.max_steps},
+          {"bucket_size", options.bucket_size},
+          {"wire", options.wire},
+          {"sync_batchnorm", options.sync_batchnorm},
+          {"communicate", options.communicate},
+          {"compute", options.compute}};
+}
+
 }  // namespace
 
-Json run_config(const TrainOptions& options, const Datasets& data, int threads,
+Json run_config(const TrainOptions& options, const World& world, const Datasets& data, int threads,
                 const std::vector<std::string>& command_line) {
-  const TrainPlan plan = plan_training(options, data.train.size());
+  const TrainPlan plan = plan_training(options, world.ranks(), data.train.size());
   Json config;
   config["command"] = command_line;
-  config["model"] = options.model;
-  config["batch_size"] = options.batch_size;
-  config["virtual_ranks"] = options.virtual_ranks;
+  config.update(options_json(options));
+  config["ranks"] = world.ranks();
+  config["launched_by"] = world.identity.source;
   config["global_batch"] = plan.batches.global_batch();
-  config["sum_order"] = options.sum_order;
-  config["drop_last"] = options.drop_last;
-  config["seed"] = options.seed;
-  config["max_steps"] = options.max_steps;
   config["updates"] = plan.updates;
   config["peak_learning_rate"] = plan.schedule.peak;
   config["recipe"] = recipe_json(options.recipe);
@@ -84,6 +95,12 @@ Json run_config(const TrainOptions& options, const Datasets& data, int threads,
   config["build"] = build_json();
   config["machine"] = machine_json(threads);
   return config;
+}
+
+std::vector<Fact> train_facts(const TrainOptions& options) {
+  return {{"options", options_json(options).dump()},
+          {"recipe", recipe_json(options.recipe).dump()},
+          {"peak learning rate", std::to_string(options.learning_rate)}};
 }
 
 }  // namespace annulus

@@ -6,12 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "comm/control.h"
 #include "data/dataset.h"
-#include "engine/trainer.h"
+#include "engine/train_plan.h"
+#include "engine/world.h"
 
 namespace annulus {
 
-nlohmann::ordered_json run_config(const TrainOptions& options, const Datasets& data, int threads,
+nlohmann::ordered_json run_config(const TrainOptions& options, const World& world,
+                                  const Datasets& data, int threads,
                                   const std::vector<std::string>& command_line);
+
+// What the ranks of a run must have been told alike, for the rendezvous.
+std::vector<Fact> train_facts(const TrainOptions& options);
 
 }  // namespace annulus

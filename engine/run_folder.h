@@ -15,6 +15,9 @@ class RunFolder {
   // written, usage where it already holds a run.
   RunFolder(std::filesystem::path path, const nlohmann::ordered_json& config);
 
+  // The folder of a run whose rank 0 made it.
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }
 

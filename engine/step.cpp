@@ -9,11 +9,12 @@
 
 namespace annulus {
 
-void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate) {
+void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, StepParts parts) {
   const GradientLayout& layout = model_.layout();
-  const cudaStream_t stream = device_.compute.get();
-  const std::size_t slot = updates_ % kInFlight;
+  const Stream& compute = device_.compute;
+  const std::size_t slot = queued_++ % kInFlight;
   collect(slot);
+  Flight& flight = flights_[slot];
 
   states_[slot] = {.seed = options_.seed,
                    .step = static_cast<std::uint32_t>(updates_),
@@ -21,17 +22,23 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate) 
                    .first_sample = static_cast<std::uint32_t>(options_.batches.first_sample(step)),
                    .learning_rate = learning_rate};
   CUDA_CHECK(cudaMemcpyAsync(state_.span().data, &states_[slot], sizeof(StepState),
-                             cudaMemcpyHostToDevice, stream));
+                             cudaMemcpyHostToDevice, compute.get()));
   const std::size_t samples = options_.batches.count(step);
+  exchange_.images = samples;
+  std::size_t next_bucket = 0;
+  const auto reduce_finished = [&](std::size_t floats) {
+    while (next_bucket < buckets().size() && buckets()[next_bucket].end <= floats)
+      reduce_and_update(flight, next_bucket++, parts);
+  };
+  flight.stamps.begin(compute);
 
-  for (int rank = 0; rank < options_.batches.ranks; ++rank) {
-    const RankSlice slice = options_.batches.slice(step, rank);
-    const Span<float> gradients = rank_gradients(rank);
-    if (slice.count == 0) {  // a rank without samples adds zeros
-      CUDA_CHECK(cudaMemsetAsync(gradients.data, 0, gradients.bytes(), stream));
-      continue;
-    }
-    const Plan& plan = plans_.at(slice.count);
+  for (int v = 0; parts.compute && v < virtual_ranks(); ++v) {
+    const RankSlice slice = options_.batches.slice(step, rank_ * virtual_ranks() + v);
+    const Span<float> gradients = micro_batch_gradients(v);
+    const bool last = v + 1 == virtual_ranks();
+    const Plan::Finished finished = [&](std::size_t floats) {
+      if (last) reduce_finished(layout.head() + floats);
+    };
     const Pass pass{.device = device_,
                     .parameters = weights_.parameters.span(),
                     .gradients = gradients.subspan(layout.head(), layout.parameters),
@@ -39,34 +46,93 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate) 
                     .running = weights_.running.cspan(),
                     .state = state_.cspan(),
                     .first_position = slice.first_position,
-                    .weight = float(slice.count) / float(samples)};
+                    .weight = float(slice.count) / float(samples),
+                    .exchange = options_.sync_batchnorm ? &exchange_ : nullptr,
+                    .stamps = last ? &flight.stamps : nullptr};
+    if (slice.count == 0) {
+      run_without_images(pass, gradients, finished);
+      continue;
+    }
+    const Plan& plan = plans_.at(slice.count);
     const Span<std::int32_t> labels = labels_.span().subspan(0, slice.count);
 
-    data_.load(stream, pass.state, slice.first_position, options_.augmentation, plan.input(),
+    data_.load(compute.get(), pass.state, slice.first_position, options_.augmentation, plan.input(),
                labels);
     plan.forward(pass);
-    softmax_xent(stream, model_.classes(), plan.logits(), labels, options_.label_smoothing,
+    softmax_xent(compute.get(), model_.classes(), plan.logits(), labels, options_.label_smoothing,
                  1.f / float(samples), plan.logits(), gradients.subspan(layout.kLoss, 2),
                  loss_workspace_.span());
-    plan.backward(pass);
+    plan.backward(pass, finished);
   }
+  reduce_finished(layout.size());
 
-  if (options_.batches.ranks > 1)
-    sum_ranks(stream, options_.sum_order, options_.batches.ranks, gradients_.cspan(), sum_.span());
-  const Span<const float> reduced = reduced_gradients();
-  optimizer_.update(device_, state_.cspan(), {0, layout.parameters}, weights_.parameters.span(),
-                    reduced.subspan(layout.head(), layout.parameters));
-  if (layout.statistics)
-    update_running_statistics(stream, reduced.subspan(layout.kStatistics, layout.statistics),
-                              options_.batchnorm_momentum, weights_.running.span());
-
-  CUDA_CHECK(cudaMemcpyAsync(&results_[2 * slot], reduced.data + layout.kLoss, 2 * sizeof(float),
-                             cudaMemcpyDeviceToHost, stream));
-  Flight& flight = flights_[slot];
-  flight.done.record(device_.compute);
-  flight.update = updates_++;
+  compute.wait(flight.stamps.done());  // the next forward pass reads what the last update wrote
+  flight.update = updates_;
   flight.samples = samples;
   flight.pending = true;
+  if (parts.update) ++updates_;
+}
+
+// A short last batch may leave a rank without samples. It adds zeros, and is there for every
+// exchange, in the order in which the others make theirs.
+void TrainStep::run_without_images(const Pass& pass, Span<float> gradients,
+                                   const Plan::Finished& finished) const {
+  CUDA_CHECK(cudaMemsetAsync(gradients.data, 0, gradients.bytes(), pass.stream()));
+  if (pass.exchange)
+    for (const Node& node : model_.nodes()) node.layer->forward_without_images(pass);
+  for (std::size_t i = model_.nodes().size(); i-- > 0;) {
+    if (pass.exchange) model_.nodes()[i].layer->backward_without_images(pass);
+    finished(model_.gradients_finished(i));
+  }
+}
+
+// A bucket whose gradients are final: summed over this device's virtual ranks, then over the ranks,
+// then applied, each on its own stream while the backward pass goes on.
+void TrainStep::reduce_and_update(Flight& flight, std::size_t b, StepParts parts) {
+  const Bucket& bucket = buckets()[b];
+  const Span<float> sum = sum_.span().subspan(bucket.begin, bucket.size());
+  const std::size_t stride = model_.layout().size(), head = model_.layout().head();
+  if (parts.compute && virtual_ranks() > 1)
+    sum_ranks(device_.compute.get(), options_.sum_order, virtual_ranks(), stride,
+              gradients_.cspan().subspan(bucket.begin, gradients_.size() - bucket.begin), sum);
+  flight.stamps.ready(b, device_.compute);
+
+  flight.stamps.started(b, device_.communication);
+  if (parts.communicate && options_.communicator) sum_over_ranks(sum, b);
+  flight.stamps.ended(b, device_.communication);
+
+  flight.stamps.update_begins(b, device_.update);
+  if (b == 0) read_head(static_cast<std::size_t>(&flight - flights_.data()), parts);
+  if (parts.update) {
+    const std::size_t begin = std::max(bucket.begin, head) - head;
+    optimizer_.update(device_.update.get(), state_.cspan(), {begin, bucket.end - head - begin},
+                      weights_.parameters.span(),
+                      sum_.cspan().subspan(head, model_.layout().parameters));
+  }
+  flight.stamps.update_ends(b, device_.update);
+}
+
+// The head is in the first bucket: the step's results, and BatchNorm's statistics of all ranks.
+void TrainStep::read_head(std::size_t slot, StepParts parts) {
+  const GradientLayout& layout = model_.layout();
+  if (parts.update && layout.statistics)
+    update_running_statistics(device_.update.get(),
+                              sum_.cspan().subspan(layout.kStatistics, layout.statistics),
+                              options_.batchnorm_momentum, weights_.running.span());
+  CUDA_CHECK(cudaMemcpyAsync(&results_[2 * slot], sum_.cspan().data + layout.kLoss,
+                             2 * sizeof(float), cudaMemcpyDeviceToHost, device_.update.get()));
+}
+
+// In 16 bits if so asked; but losses, hits and statistics, at the head, travel in fp32.
+void TrainStep::sum_over_ranks(Span<float> values, std::size_t bucket) {
+  const Stream& stream = device_.communication;
+  const Communicator::Place place{.step = updates_ + 1, .bucket = static_cast<int>(bucket)};
+  const std::size_t head = bucket == 0 ? model_.layout().head() : 0;
+  const std::size_t exact = options_.wire == WireType::fp32 ? values.size : head;
+  if (exact) options_.communicator->all_reduce(values.subspan(0, exact), stream, place);
+  if (exact < values.size)
+    options_.communicator->all_reduce_rounded(values.subspan(exact, values.size - exact),
+                                              options_.wire, wire_.span(), stream, place);
 }
 
 TrainStep::TrainStep(const Model& model, const Device& device, const ResidentData& data,
@@ -76,21 +142,30 @@ TrainStep::TrainStep(const Model& model, const Device& device, const ResidentDat
       device_(device),
       data_(data),
       options_(options),
+      rank_(options.communicator ? options.communicator->rank() : 0),
+      world_(options.communicator ? options.communicator->world() : 1),
       weights_(weights),
       optimizer_(optimizer),
       on_result_(std::move(on_result)),
-      gradients_(std::vector<float>(model.layout().size() * options.batches.ranks, 0.f)),
-      sum_(options.batches.ranks > 1 ? model.layout().size() : 0),
+      gradients_(std::vector<float>(
+          virtual_ranks() > 1 ? model.layout().size() * virtual_ranks() : 0, 0.f)),
+      sum_(std::vector<float>(model.layout().size(), 0.f)),
+      wire_(options.wire == WireType::fp32 ? 0 : model.layout().size()),
       labels_(options.batches.batch_per_rank),
       loss_workspace_(softmax_xent_workspace(options.batches.batch_per_rank)),
       state_(1),
       states_(kInFlight),
-      results_(2 * kInFlight),
-      flights_(kInFlight) {
+      results_(2 * kInFlight) {
+  if (options_.buckets.empty()) options_.buckets = {{0, model.layout().size()}};
+  for (std::size_t i = 0; i < kInFlight; ++i)
+    flights_.push_back({.stamps = StepStamps(2 * model.nodes().size(), buckets().size())});
+  first_begin_.record(device.compute);
+  if (options_.sync_batchnorm) prepare_exchange();
+
   // A full batch and the short last one need at most three sizes: B, and two that differ by one.
   std::set<std::uint32_t> sizes;
   for (const std::size_t step : {std::size_t{0}, options_.batches.steps() - 1})
-    for (int rank = 0; rank < options_.batches.ranks; ++rank)
+    for (int rank = rank_ * virtual_ranks(); rank < (rank_ + 1) * virtual_ranks(); ++rank)
       sizes.insert(options_.batches.slice(step, rank).count);
   sizes.erase(0);
 
@@ -106,29 +181,46 @@ TrainStep::TrainStep(const Model& model, const Device& device, const ResidentDat
   for (auto& [_, plan] : plans_) plan.bind(activations_.span(), workspace_.span());
 }
 
-Span<float> TrainStep::rank_gradients(int rank) const {
-  const std::size_t size = model_.layout().size();
-  return gradients_.span().subspan(size * static_cast<std::size_t>(rank), size);
+void TrainStep::prepare_exchange() {
+  std::size_t floats = 0;
+  for (const Node& node : model_.nodes())
+    floats = std::max(floats, node.layer->exchange_floats(world_));
+  exchanged_ = Buffer<float>(std::vector<float>(floats, 0.f));
+  exchange_ = {.rank = rank_,
+               .ranks = world_,
+               .scratch = exchanged_.span(),
+               .sum = [this](Span<float> values) {
+                 if (options_.communicator)
+                   options_.communicator->all_reduce(values, device_.compute,
+                                                     {.step = updates_ + 1});
+               }};
 }
 
-Span<const float> TrainStep::reduced_gradients() const {
-  return options_.batches.ranks > 1 ? sum_.cspan() : gradients_.cspan();
+// With one micro-batch the gradients are the sum.
+Span<float> TrainStep::micro_batch_gradients(int virtual_rank) const {
+  if (virtual_ranks() == 1) return sum_.span();
+  const std::size_t size = model_.layout().size();
+  return gradients_.span().subspan(size * static_cast<std::size_t>(virtual_rank), size);
 }
 
 void TrainStep::collect(std::size_t slot) {
   Flight& flight = flights_[slot];
   if (!flight.pending) return;
-  flight.done.synchronize();
+  if (options_.communicator)
+    options_.communicator->wait(flight.stamps.done());
+  else
+    flight.stamps.done().synchronize();
   flight.pending = false;
   const double samples = double(flight.samples);
   on_result_({.update = flight.update,
               .samples = flight.samples,
               .loss = results_[2 * slot] / samples,
-              .accuracy = results_[2 * slot + 1] / samples});
+              .accuracy = results_[2 * slot + 1] / samples},
+             flight.stamps.read(flight.update, first_begin_));
 }
 
 void TrainStep::finish() {
-  for (std::size_t i = 0; i < kInFlight; ++i) collect((updates_ + i) % kInFlight);
+  for (std::size_t i = 0; i < kInFlight; ++i) collect((queued_ + i) % kInFlight);
 }
 
 }  // namespace annulus

@@ -1,5 +1,5 @@
 // The loop over epochs. Everything that can fail for the user's reasons fails before the first
-// step.
+// step; everything that ranks could come to disagree about is compared, once an epoch.
 #include "engine/trainer.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <deque>
+#include <optional>
 
+#include "engine/exchange.h"
 #include "engine/model/models.h"
 #include "engine/progress.h"
 #include "engine/safetensors.h"
@@ -19,25 +22,11 @@ namespace annulus {
 namespace {
 
 constexpr int kEvaluationBatch = 500;
-constexpr double kAdamRate = 1e-3;  // Kingma & Ba's default; not scaled with the batch
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-SumOrder parse_sum_order(const std::string& name) {
-  if (name == "rank") return SumOrder::rank;
-  if (name == "ring") return SumOrder::ring;
-  throw UserError(ExitCode::usage,
-                  fmt::format("--sum-order {}: there is no such order; one of: rank, ring", name));
-}
-
-double peak_rate(const TrainOptions& options, std::size_t global_batch) {
-  if (options.learning_rate > 0) return options.learning_rate;
-  if (options.recipe.optimizer != "sgd") return kAdamRate;
-  return options.recipe.learning_rate_per_1024 * double(global_batch) / 1024.0;
 }
 
 // Flushed at once: a log collector must see the line now, and a full disk must not pass unseen.
@@ -78,106 +67,206 @@ class EpochTotals {
   double loss_ = 0, hits_ = 0;
 };
 
-}  // namespace
-
-TrainPlan plan_training(const TrainOptions& options, std::size_t samples) {
-  parse_sum_order(options.sum_order);
-  parse_optimizer(options.recipe.optimizer);
-  TrainPlan plan;
-  plan.batches = {.samples = samples,
-                  .ranks = options.virtual_ranks,
-                  .batch_per_rank = options.batch_size,
-                  .drop_last = options.drop_last};
-  if (plan.batches.global_batch() > samples)
-    throw UserError(ExitCode::usage,
-                    fmt::format("--batch-size {} on {} ranks makes a global batch of {}, but the "
-                                "data has {} training images; choose a smaller one",
-                                options.batch_size, options.virtual_ranks,
-                                plan.batches.global_batch(), samples));
-  plan.updates = plan.batches.steps() * static_cast<std::size_t>(options.recipe.epochs);
-  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0)
-    throw UserError(ExitCode::usage, fmt::format("--lr {}: the rate must be a positive number",
-                                                 options.learning_rate));
-  if (options.max_steps) plan.updates = std::min(plan.updates, options.max_steps);
-  plan.schedule = {.kind = parse_schedule(options.recipe.schedule),
-                   .peak = peak_rate(options, plan.batches.global_batch()),
-                   .warmup = options.recipe.warmup,
-                   .updates = plan.updates};
-  return plan;
+Model build_model(const TrainOptions& options, const Datasets& data) {
+  return find_model(options.model)
+      .build({.image = data.train.image,
+              .classes = data.train.classes,
+              .dropout_scale = static_cast<float>(options.recipe.dropout_scale)});
 }
 
-std::string TrainPlan::describe() const {
-  return fmt::format(
-      "global batch {} ({} x {}), {} updates an epoch{}, {} in all; learning rate {:.4g} at update "
-      "1, peak {:.4g}",
-      batches.global_batch(), batches.ranks, batches.batch_per_rank, batches.steps(),
-      batches.drop_last ? " (the short last batch dropped)" : "", updates, schedule.rate(0),
-      schedule.peak);
+// The first bucket holds at least the head of the gradient buffer.
+std::vector<Bucket> bucket_plan(const TrainOptions& options, const GradientLayout& layout) {
+  std::vector<std::size_t> sizes = parse_bucket_sizes(options.bucket_size);
+  if (sizes.size() == 1) sizes.push_back(sizes.front());
+  sizes.front() = std::max(sizes.front(), (layout.head() + kAlignFloats) * sizeof(float));
+  return plan_buckets(layout.size(), sizes);
 }
 
-std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& data,
-                                const RunFolder& folder) {
-  const TrainPlan plan = plan_training(options, data.train.size());
-  const Recipe& recipe = options.recipe;
-  const Model model = find_model(options.model)
-                          .build({.image = data.train.image,
-                                  .classes = data.train.classes,
-                                  .dropout_scale = static_cast<float>(recipe.dropout_scale)});
+// A run on one rank. Members are made in the order in which they need each other: every cuDNN plan
+// before the first collective.
+class Training {
+ public:
+  Training(const TrainOptions& options, const Datasets& data, World& world, const RunFolder& folder)
+      : options_(options),
+        plan_(plan_training(options, world.ranks(), data.train.size())),
+        world_(world),
+        folder_(folder),
+        data_checksum_(data.checksum),
+        model_(build_model(options, data)),
+        train_data_(data.train, data.mean, data.std_dev),
+        test_data_(data.test, data.mean, data.std_dev),
+        weights_(model_, options.seed),
+        optimizer_(model_, options.recipe),
+        evaluator_(model_, device_, test_data_, kEvaluationBatch),
+        profile_(bucket_plan(options, model_.layout()), world.ranks()),
+        progress_((plan_.updates + plan_.batches.steps() - 1) / plan_.batches.steps(),
+                  plan_.updates) {
+    if (world.control)
+      communicator_.emplace(world.rank(), world.ranks(), *world.control, world.deadlines);
+    step_.emplace(
+        model_, device_, train_data_, step_options(), weights_, optimizer_,
+        [this](const StepResult& result, const StepTimes& times) { on_result(result, times); });
+    if (communicator_) join_ranks();
+  }
 
-  const Device device;
-  ResidentData train_data(data.train, data.mean, data.std_dev);
-  const ResidentData test_data(data.test, data.mean, data.std_dev);
-  Weights weights(model, options.seed);
-  Optimizer optimizer(model, recipe);
-  Progress progress((plan.updates + plan.batches.steps() - 1) / plan.batches.steps(), plan.updates);
-  EpochTotals totals;
-  TrainStep step(model, device, train_data,
-                 {.batches = plan.batches,
-                  .sum_order = parse_sum_order(options.sum_order),
-                  .seed = options.seed,
-                  .label_smoothing = static_cast<float>(recipe.label_smoothing),
-                  .batchnorm_momentum = static_cast<float>(recipe.batchnorm_momentum),
-                  .augmentation = augmentation_of(recipe, train_data)},
-                 weights, optimizer, [&](const StepResult& result) {
-                   totals.add(result);
-                   progress.step_done(result.samples, result.loss);
-                 });
-  const Evaluator evaluator(model, device, test_data, kEvaluationBatch);
-
-  std::vector<EpochMetrics> history;
-  for (std::uint32_t epoch = 0; step.updates() < plan.updates; ++epoch) {
-    const std::size_t steps = std::min(plan.batches.steps(), plan.updates - step.updates());
-    const auto train_start = Clock::now();
-    totals = {};
-    progress.epoch_begins(epoch + 1, steps);
-    train_data.set_order(epoch_order(data.train.size(), options.seed, epoch));
-    double rate = 0;
-    for (std::size_t s = 0; s < steps; ++s) {
-      rate = plan.schedule.rate(step.updates());
-      step.run(epoch, s, static_cast<float>(rate));
+  std::vector<EpochMetrics> run() try {
+    for (std::uint32_t epoch = 0; step_->updates() < plan_.updates; ++epoch) run_epoch(epoch);
+    if (communicator_) {
+      if (world_.first()) print_communication(history_.back());
+      world_.control->barrier("the end of training");
     }
-    step.finish();
+    return history_;
+  } catch (const std::exception& error) {
+    if (communicator_)
+      communicator_->flight_record().write(folder_.path(), world_.rank(), error.what());
+    throw;
+  }
+
+ private:
+  // From here on all ranks hold rank 0's bits.
+  void join_ranks() {
+    expect_same(*world_.control, ExitCode::data, "the data (SHA-256)", data_checksum_);
+    expect_same(
+        *world_.control, ExitCode::usage, "the model and its buckets",
+        fmt::format("{} with {} classes, {} parameters, {}", model_.name(), model_.classes(),
+                    model_.parameter_count(), describe(profile_.buckets())));
+    communicator_->join();
+    communicator_->broadcast(weights_.parameters.span(), device_.compute);
+    communicator_->broadcast(weights_.running.span(), device_.compute);
+    const Event done;
+    done.record(device_.compute);
+    communicator_->wait(done);
+    expect_same_weights("the weights before training");
+  }
+
+  StepOptions step_options() {
+    return {.batches = plan_.batches,
+            .communicator = communicator_ ? &*communicator_ : nullptr,
+            .buckets = profile_.buckets(),
+            .wire = parse_wire_type(options_.wire),
+            .sync_batchnorm = options_.sync_batchnorm,
+            .sum_order = parse_sum_order(options_.sum_order),
+            .seed = options_.seed,
+            .label_smoothing = static_cast<float>(options_.recipe.label_smoothing),
+            .batchnorm_momentum = static_cast<float>(options_.recipe.batchnorm_momentum),
+            .augmentation = augmentation_of(options_.recipe, train_data_)};
+  }
+
+  void run_epoch(std::uint32_t epoch) {
+    const std::size_t steps = std::min(plan_.batches.steps(), plan_.updates - step_->updates());
+    train_data_.set_order(epoch_order(plan_.batches.samples, options_.seed, epoch));
+    if (epoch == 0 && communicator_ && complete() && plan_.updates > 4 * kUndisturbedSteps)
+      measure_undisturbed();
 
     EpochMetrics metrics;
+    const auto train_start = Clock::now();
+    totals_ = {};
+    profile_.begin_epoch();
+    progress_.epoch_begins(epoch + 1, steps);
+    for (std::size_t s = 0; s < steps; ++s) {
+      metrics.learning_rate = plan_.schedule.rate(step_->updates());
+      step_->run(epoch, s, static_cast<float>(metrics.learning_rate),
+                 {.compute = options_.compute, .communicate = options_.communicate});
+    }
+    step_->finish();
     metrics.train_seconds = seconds_since(train_start);
+
     const auto evaluation_start = Clock::now();
-    metrics.validation = evaluator.run(weights);
+    metrics.validation = evaluator_.run(weights_, communicator_ ? &*communicator_ : nullptr);
     metrics.evaluation_seconds = seconds_since(evaluation_start);
+    if (communicator_ && complete())
+      expect_same_weights(fmt::format("the weights after epoch {}", epoch + 1));
+    if (communicator_) metrics.overlap = profile_.report(*world_.control);
     metrics.time = std::chrono::system_clock::now();
     metrics.epoch = epoch + 1;
-    metrics.updates = step.updates();
-    metrics.samples = totals.samples();
-    metrics.loss = totals.loss();
-    metrics.accuracy = totals.accuracy();
-    metrics.learning_rate = rate;
-
-    progress.clear();
-    print_line(epoch_line(metrics));
-    folder.append_metrics(epoch_json(metrics));
-    save_weights(folder.weights(), model, weights);
-    history.push_back(metrics);
+    metrics.updates = step_->updates();
+    metrics.samples = totals_.samples;
+    metrics.loss = totals_.loss / double(totals_.samples);
+    metrics.accuracy = totals_.hits / double(totals_.samples);
+    history_.push_back(metrics);
+    if (world_.first()) report(metrics);
   }
-  return history;
+
+  void report(const EpochMetrics& metrics) {
+    progress_.clear();
+    print_line(epoch_line(metrics));
+    folder_.append_metrics(epoch_json(metrics));
+    save_weights(folder_.weights(), model_, weights_);
+  }
+
+  void print_communication(const EpochMetrics& last) {
+    if (!last.overlap || last.overlap->steps == 0) return;
+    fmt::print(stderr, "communication, the means of {} steps over {} ranks:\n{}",
+               last.overlap->steps, world_.ranks(),
+               bucket_table(*last.overlap, std::size_t(world_.ranks())));
+  }
+
+  bool complete() const { return options_.compute && options_.communicate; }
+
+  // How long the layers take without communication beside them, on the first batches; the weights
+  // stay as they are.
+  void measure_undisturbed() {
+    world_.control->barrier("the measurement before training");
+    undisturbed_.emplace();
+    const std::size_t last = plan_.batches.steps() - 1;
+    for (std::size_t s = 0; s < kUndisturbedSteps; ++s)
+      step_->run(0, std::min(s, last), 0.f, {.communicate = false, .update = false});
+    step_->finish();
+    undisturbed_->pop_front();  // warms up
+    profile_.set_undisturbed(compute_time(*undisturbed_));
+    undisturbed_.reset();
+  }
+
+  // A loss that is not finite ends the run.
+  void on_result(const StepResult& result, const StepTimes& times) {
+    if (undisturbed_) return undisturbed_->push_back(times);
+    if (!std::isfinite(result.loss))
+      throw UserError(ExitCode::diverged,
+                      fmt::format("training diverged: the loss of update {} is {}; try a lower "
+                                  "--lr or a longer --warmup",
+                                  result.update + 1, result.loss));
+    totals_.samples += result.samples;
+    totals_.loss += result.loss * double(result.samples);
+    totals_.hits += result.accuracy * double(result.samples);
+    profile_.add(times);
+    if (world_.first()) progress_.step_done(result.samples, result.loss);
+  }
+
+  void expect_same_weights(const std::string& what) {
+    expect_same(*world_.control, ExitCode::internal, what, checksum(weights_));
+  }
+
+  static constexpr std::size_t kUndisturbedSteps = 6;
+  struct Totals {  // of an epoch
+    std::size_t samples = 0;
+    double loss = 0, hits = 0;
+  };
+
+  const TrainOptions& options_;
+  TrainPlan plan_;
+  World& world_;
+  const RunFolder& folder_;
+  const std::string& data_checksum_;
+  Model model_;
+  Device device_;
+  ResidentData train_data_, test_data_;
+  Weights weights_;
+  Optimizer optimizer_;
+  Evaluator evaluator_;
+  Profile profile_;
+  Progress progress_;
+  std::optional<Communicator> communicator_;
+  std::optional<TrainStep> step_;
+  Totals totals_;
+  std::optional<std::deque<StepTimes>> undisturbed_;  // while it is measured
+  std::vector<EpochMetrics> history_;
+};
+
+}  // namespace
+
+std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& data, World& world,
+                                const RunFolder& folder) {
+  return Training(options, data, world, folder).run();
 }
 
 }  // namespace annulus

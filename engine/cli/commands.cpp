@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "engine/cli/ranks.h"
 #include "engine/model/models.h"
 #include "engine/run_config.h"
 #include "engine/safetensors.h"
+#include "engine/trainer.h"
 
 namespace annulus {
 namespace {
@@ -23,8 +25,9 @@ void choose_device(const std::string& device, int threads) {
   if (threads > 0) setenv("ANNULUS_CPU_THREADS", std::to_string(threads).c_str(), 1);
 }
 
-Datasets load(const std::string& spec) {
+Datasets load(const std::string& spec, bool speak = true) {
   Datasets data = load_datasets({.spec = spec});
+  if (!speak) return data;
   if (data.choice == DataChoice::fallback) fmt::print(stderr, "{}\n", how_to_get_cifar10());
   fmt::print(stderr, "data: {}, {} training and {} test images\n",
              data.source == "synthetic" ? data.source
@@ -33,20 +36,41 @@ Datasets load(const std::string& spec) {
   return data;
 }
 
+// Rank 0 makes the folder; the others learn where it is.
+RunFolder make_run_folder(const TrainCommand& command, const Datasets& data, const World& world,
+                          const std::vector<std::string>& command_line) {
+  const TrainOptions& options = command.options;
+  if (!world.first()) return RunFolder(world.control->broadcast(""));
+  RunFolder folder(
+      command.out.empty() ? default_run_path(options.model) : std::filesystem::path(command.out),
+      run_config(options, world, data, command.threads, command_line));
+  if (world.control) world.control->broadcast(std::filesystem::absolute(folder.path()).string());
+  return folder;
+}
+
+void train_as_rank(TrainCommand& command, World& world,
+                   const std::vector<std::string>& command_line) {
+  const TrainOptions& options = command.options;
+  const Datasets data = load(command.data, world.first());
+  if (!world.identity.alone() && data.choice == DataChoice::fallback)
+    throw UserError(ExitCode::data,
+                    "several ranks train only on data that was chosen; say --data FOLDER or --data "
+                    "synthetic");
+  const TrainPlan plan = plan_training(options, world.ranks(), data.train.size());
+  const RunFolder folder = make_run_folder(command, data, world, command_line);
+  if (world.first())
+    fmt::print(stderr, "{}: {}\nrun folder: {}\n", options.model, plan.describe(),
+               folder.path().string());
+  train(options, data, world, folder);
+}
+
 }  // namespace
 
-void run_train(TrainCommand& command, const std::vector<std::string>& command_line) {
+int run_train(TrainCommand& command, const std::vector<std::string>& command_line) {
   command.resolve();
-  const TrainOptions& options = command.options;
   choose_device(command.device, command.threads);
-  const Datasets data = load(command.data);
-  const TrainPlan plan = plan_training(options, data.train.size());
-  const RunFolder folder(
-      command.out.empty() ? default_run_path(options.model) : std::filesystem::path(command.out),
-      run_config(options, data, command.threads, command_line));
-  fmt::print(stderr, "{}: {}\nrun folder: {}\n", options.model, plan.describe(),
-             folder.path().string());
-  train(options, data, folder);
+  return run_as_ranks(command.ranks, command_line, train_facts(command.options),
+                      [&](World& world) { train_as_rank(command, world, command_line); });
 }
 
 void run_eval(const EvalCommand& command) {

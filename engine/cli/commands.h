@@ -1,4 +1,5 @@
-// What each subcommand does once its options are parsed. Called by main.
+// What each subcommand does once its options are parsed. Called by main. run_train returns the exit
+// code of the ranks that it started.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace annulus {
 
-void run_train(TrainCommand& command, const std::vector<std::string>& command_line);
+int run_train(TrainCommand& command, const std::vector<std::string>& command_line);
 void run_eval(const EvalCommand& command);
 
 }  // namespace annulus

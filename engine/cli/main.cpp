@@ -8,6 +8,7 @@
 #include "engine/build_info.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/doctor.h"
+#include "engine/cli/outcome.h"
 #include "kernels/check.h"
 
 namespace {
@@ -66,9 +67,8 @@ int run(int argc, char** argv) {
   }
   if (doctor_app->parsed()) return static_cast<int>(annulus::run_doctor(doctor));
   if (train_app->parsed())
-    annulus::run_train(train, std::vector<std::string>(argv, argv + argc));
-  else
-    annulus::run_eval(eval);
+    return annulus::run_train(train, std::vector<std::string>(argv, argv + argc));
+  annulus::run_eval(eval);
   return static_cast<int>(ExitCode::done);
 }
 
@@ -77,13 +77,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const annulus::UserError& error) {
-    return fail(error.code(), error.what());
-  } catch (const annulus::DeviceError& error) {
-    return fail(ExitCode::device_fault, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(ExitCode::device, "out of memory; try a smaller --batch-size");
-  } catch (const std::exception& error) {
-    return fail(ExitCode::internal, fmt::format("internal error: {}", error.what()));
+  } catch (...) {
+    const annulus::Outcome outcome = annulus::outcome_of(std::current_exception());
+    return fail(outcome.code, outcome.message);
   }
 }

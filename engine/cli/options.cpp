@@ -76,6 +76,31 @@ void add_recipe_options(CLI::App& app, TrainCommand& c) {
 
 }  // namespace
 
+void add_rank_options(CLI::App& app, RankOptions& o) {
+  const char* group = "Ranks";
+  add(app, group, "--ranks", o.ranks,
+      "processes to start on this machine, one a device (auto: as many as there are devices)")
+      ->check([](const std::string& text) {
+        const bool number = !text.empty() && text.size() < 5 && text != "0" &&
+                            text.find_first_not_of("0123456789") == text.npos;
+        return number || text == "auto" ? "" : "must be auto or a number from 1 to 9999";
+      })
+      ->capture_default_str();
+  add(app, group, "--rank", o.identity.rank,
+      "this process's rank, where nothing starts the ranks for you");
+  add(app, group, "--world-size", o.identity.world, "ranks in all");
+  add(app, group, "--local-rank", o.identity.local_rank, "this process's rank on this machine");
+  add(app, group, "--local-world-size", o.identity.local_world, "ranks on this machine");
+  add(app, group, "--rendezvous", o.identity.rendezvous, "HOST:PORT where rank 0 listens");
+  add(app, group, "--rendezvous-timeout", o.rendezvous_timeout,
+      "seconds until every rank must be there")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  add(app, group, "--peer-timeout", o.peer_timeout, "seconds after which a silent rank is lost")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+}
+
 void add_train_options(CLI::App& app, TrainCommand& c) {
   add(app, "Model", "--model", c.options.model, model_names())->capture_default_str();
   add_data_option(app, c.data);
@@ -99,6 +124,22 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
       "stop after this many updates (0: no limit)")
       ->capture_default_str();
   add_recipe_options(app, c);
+  add_rank_options(app, c.ranks);
+  const char* communication = "Communication between ranks";
+  add(app, communication, "--bucket-size", c.options.bucket_size,
+      "bytes of the first gradient bucket, then of those that follow, K M G")
+      ->capture_default_str();
+  add(app, communication, "--wire", c.options.wire, "what travels: fp32, bf16 or fp16")
+      ->capture_default_str();
+  app.add_flag("--sync-batchnorm", c.options.sync_batchnorm,
+               "BatchNorm over the images of all ranks instead of each rank's own")
+      ->envname("ANNULUS_SYNC_BATCHNORM")
+      ->group(communication);
+  app.add_flag("!--no-comm", c.options.communicate,
+               "measure the step without its all-reduces; the ranks drift apart")
+      ->group(communication);
+  app.add_flag("!--comm-only", c.options.compute, "measure the step's all-reduces alone")
+      ->group(communication);
   add(app, "Output", "--out", c.out,
       "run folder: config.json, metrics.jsonl, model.safetensors (default: runs/TIME-MODEL)");
   add_device_options(app, c.device, c.threads);

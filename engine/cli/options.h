@@ -7,12 +7,21 @@
 #include <optional>
 #include <string>
 
-#include "engine/trainer.h"
+#include "comm/identity.h"
+#include "engine/train_plan.h"
 
 namespace annulus {
 
+// How this process finds the other ranks.
+struct RankOptions {
+  std::string ranks = "1";  // local ranks to start: a number or "auto"
+  IdentityFlags identity;
+  double rendezvous_timeout = 60, peer_timeout = 5;  // seconds
+};
+
 struct TrainCommand {
   TrainOptions options;
+  RankOptions ranks;
   std::string data;  // folder or "synthetic"; empty: $ANNULUS_DATA, else synthetic
   std::string out;   // empty: runs/<time>-<model>
   std::string device = "auto";
@@ -35,6 +44,7 @@ struct EvalCommand {
   int batch_size = 500;
 };
 
+void add_rank_options(CLI::App& app, RankOptions& options);
 void add_train_options(CLI::App& app, TrainCommand& command);
 void add_eval_options(CLI::App& app, EvalCommand& command);
 

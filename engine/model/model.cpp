@@ -72,6 +72,14 @@ Model::Model(std::string name, ImageShape input, std::vector<Node> nodes)
   layout_.parameters = arena.size();
 }
 
+std::size_t Model::gradients_finished(std::size_t node) const {
+  std::size_t end = 0;
+  for (std::size_t i = node; i < nodes_.size(); ++i)
+    for (const Parameter* p : nodes_[i].layer->parameters())
+      end = std::max(end, p->slice.offset + align_up(p->slice.size));
+  return end;
+}
+
 std::size_t Model::parameter_count() const {
   std::size_t count = 0;
   for (const Parameter* p : parameters_) count += p->count();

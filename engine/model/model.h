@@ -42,8 +42,11 @@ class Model {
   const std::vector<Parameter*>& parameters() const { return parameters_; }  // forward order
   const GradientLayout& layout() const { return layout_; }
   std::size_t parameter_count() const;  // without padding
-  double forward_flops() const;         // per image, of convolutions and dense layers
-  double training_flops() const;        // forward and both gradients; nobody needs the images' own
+
+  // How many floats of the flat gradients are final once node i has run backward.
+  std::size_t gradients_finished(std::size_t node) const;
+  double forward_flops() const;   // per image, of convolutions and dense layers
+  double training_flops() const;  // forward and both gradients; nobody needs the images' own
 
  private:
   std::string name_;

@@ -1,5 +1,4 @@
-// Runs a program (`launched`, if no other is named) beside the test binary and collects what it
-// says.
+// Runs the program `launched` beside the test binary and collects what it says.
 #pragma once
 
 #include <fcntl.h>
@@ -36,12 +35,11 @@ struct Outcome {
 
 class Launched {
  public:
-  // The program with these arguments; `setting`s ("NAME=value") are added to its environment.
+  // `launched` with these arguments; `setting`s ("NAME=value") are added to its environment.
   explicit Launched(std::vector<std::string> arguments,
-                    const std::vector<std::string>& settings = {},
-                    const std::string& name = "launched")
+                    const std::vector<std::string>& settings = {})
       : out_path_(path_for("out")), err_path_(path_for("err")) {
-    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "launched";
     arguments.insert(arguments.begin(), program.string());
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());

@@ -105,7 +105,8 @@ class GoldenRun {
                .batchnorm_momentum = static_cast<float>(
                    golden_["batchnorm_momentum"].get<double>() + fault.batchnorm_momentum),
                .augmentation = data_.normalisation()},
-              weights_, optimizer_, [this](const StepResult& result) { loss_ = result.loss; }) {
+              weights_, optimizer_,
+              [this](const StepResult& result, const StepTimes&) { loss_ = result.loss; }) {
     set_first_parameters();
   }
 

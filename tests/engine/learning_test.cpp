@@ -20,8 +20,9 @@ double accuracy_after(TrainOptions options, int epochs, const std::string& spec)
   const auto path =
       std::filesystem::temp_directory_path() / ("annulus-learning-" + std::to_string(::getpid()));
   std::filesystem::remove_all(path);
-  const auto history =
-      train(options, load_datasets({.spec = spec}), RunFolder(path, nlohmann::ordered_json{}));
+  World alone{};
+  const auto history = train(options, load_datasets({.spec = spec}), alone,
+                             RunFolder(path, nlohmann::ordered_json{}));
   std::filesystem::remove_all(path);
   return history.back().validation.accuracy;
 }

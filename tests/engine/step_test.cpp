@@ -71,8 +71,8 @@ TEST(Step, DropLastLeavesTheTailOut) {
 TEST(Step, RingOrderAddsTheSameNumbersInAnotherOrder) {
   const Dataset data = random_dataset(48, kImage, 5);
   const Batches batches{.samples = 48, .ranks = 6, .batch_per_rank = 4};
-  TinyTraining rank(with_batch_norm(), data, batches, SumOrder::rank);
-  TinyTraining ring(with_batch_norm(), data, batches, SumOrder::ring);
+  TinyTraining rank(with_batch_norm(), data, batches, {.order = SumOrder::rank});
+  TinyTraining ring(with_batch_norm(), data, batches, {.order = SumOrder::ring});
   rank.run(2, 0.05f);
   ring.run(2, 0.05f);
   EXPECT_LT(largest_difference(rank.parameters(), ring.parameters()), 1e-5);
@@ -90,7 +90,7 @@ TEST(Step, RunningStatisticsAverageOverRanks) {
     return m.build("bn");
   };
   TinyTraining both(first_layer_only(), data, {.samples = 8, .ranks = 2, .batch_per_rank = 4},
-                    SumOrder::rank, {.flip = false, .translate = 0});
+                    {.recipe = {.flip = false, .translate = 0}});
   both.run(1, 0.f);
 
   const std::vector<std::uint32_t> order = epoch_order(8, 9, 0);
@@ -126,9 +126,9 @@ TEST(Step, SameSeedSameBitsTwice) {
 TEST(Step, TrainsEveryOptimizer) {
   const Dataset data = random_dataset(16, kImage, 5);
   for (const char* optimizer : {"sgd", "adam", "adamw"}) {
-    TinyTraining run(without_batch_norm(), data, {.samples = 16, .ranks = 1, .batch_per_rank = 16},
-                     SumOrder::rank,
-                     {.optimizer = optimizer, .label_smoothing = 0, .flip = false, .translate = 0});
+    TinyTraining run(
+        without_batch_norm(), data, {.samples = 16, .ranks = 1, .batch_per_rank = 16},
+        {.recipe = {.optimizer = optimizer, .label_smoothing = 0, .flip = false, .translate = 0}});
     run.run(60, optimizer == std::string("sgd") ? 0.05f : 0.005f);
     EXPECT_LT(run.results().back().loss, 0.6 * run.results().front().loss) << optimizer;
   }

@@ -1,5 +1,5 @@
 // A few training steps on a small random data set, with the numbers of ranks and the batch as the
-// test wants them. Used by step_test, evaluate_test and golden_test.
+// test wants them. Used by step_test, ranks_test and evaluate_test.
 #pragma once
 
 #include <vector>
@@ -28,22 +28,40 @@ inline Dataset random_dataset(std::size_t count, ImageShape image, int classes) 
 
 inline constexpr std::array<float, 4> kTinyMean{128, 128, 128, 0}, kTinyStd{64, 64, 64, 1};
 
+// What a test chooses beside the batches.
+struct TinyOptions {
+  SumOrder order = SumOrder::rank;
+  Recipe recipe = {};
+  Communicator* communicator = nullptr;  // joined by the first run
+  std::size_t bucket_floats = 0;         // 0: one bucket
+  WireType wire = WireType::fp32;
+  bool sync_batchnorm = false;
+};
+
 class TinyTraining {
  public:
-  TinyTraining(Model model, const Dataset& data, Batches batches, SumOrder order = SumOrder::rank,
-               const Recipe& recipe = {})
+  TinyTraining(Model model, const Dataset& data, Batches batches, TinyOptions options = {})
       : batches_(batches),
         model_(std::move(model)),
         data_(data, kTinyMean, kTinyStd),
         weights_(model_, 3),
-        optimizer_(model_, recipe),
+        optimizer_(model_, options.recipe),
         step_(model_, device_, data_,
               {.batches = batches,
-               .sum_order = order,
+               .communicator = options.communicator,
+               .buckets = buckets(options.bucket_floats),
+               .wire = options.wire,
+               .sync_batchnorm = options.sync_batchnorm,
+               .sum_order = options.order,
                .seed = 9,
-               .label_smoothing = static_cast<float>(recipe.label_smoothing),
-               .augmentation = augmentation(recipe)},
-              weights_, optimizer_, [this](const StepResult& r) { results_.push_back(r); }) {}
+               .label_smoothing = static_cast<float>(options.recipe.label_smoothing),
+               .augmentation = augmentation(options.recipe)},
+              weights_, optimizer_, [this](const StepResult& r, const StepTimes& t) {
+                results_.push_back(r);
+                times_.push_back(t);
+              }) {
+    if (options.communicator) options.communicator->join();
+  }
 
   // Runs `updates` steps at a constant rate; the order of the samples changes with the epoch.
   void run(std::size_t updates, float rate) {
@@ -62,11 +80,19 @@ class TinyTraining {
   std::vector<float> parameters() const { return weights_.parameters.download(); }
   std::vector<float> running() const { return weights_.running.download(); }
   const std::vector<StepResult>& results() const { return results_; }
+  const std::vector<StepTimes>& times() const { return times_; }
+  TrainStep& step() { return step_; }
   const Model& model() const { return model_; }
   const Device& device() const { return device_; }
   Weights& weights() { return weights_; }
 
  private:
+  std::vector<Bucket> buckets(std::size_t floats) const {
+    if (floats == 0) return {};
+    const std::size_t first = model_.layout().head() + kAlignFloats;
+    return plan_buckets(model_.layout().size(), {first * sizeof(float), floats * sizeof(float)});
+  }
+
   Augmentation augmentation(const Recipe& recipe) const {
     Augmentation a = data_.normalisation();
     a.flip = recipe.flip;
@@ -81,6 +107,7 @@ class TinyTraining {
   Weights weights_;
   Optimizer optimizer_;
   std::vector<StepResult> results_;
+  std::vector<StepTimes> times_;
   TrainStep step_;
 };
 

@@ -1,0 +1,28 @@
+// See outcome.h.
+#include "engine/cli/outcome.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "comm/control.h"
+
+namespace annulus {
+
+Outcome outcome_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const UserError& e) {
+    return {e.code(), e.what()};
+  } catch (const PeerError& e) {
+    return {e.code(), e.what()};
+  } catch (const DeviceError& e) {
+    return {ExitCode::device_fault, e.what()};
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::device, "out of memory; try a smaller --batch-size"};
+  } catch (const std::exception& e) {
+    return {ExitCode::internal, fmt::format("internal error: {}", e.what())};
+  }
+}
+
+}  // namespace annulus
