@@ -142,6 +142,11 @@ std::unique_ptr<ControlChannel> join_as_rank_0(const Hello& hello, const Identit
 
 std::unique_ptr<ControlChannel> ControlChannel::join(const Identity& identity,
                                                      const ControlOptions& options) {
+  if (!identity.alone() && options.port == 0 && options.listener < 0)
+    throw UserError(ExitCode::usage,
+                    fmt::format("rank {} of {} is not told where rank 0 listens: give every rank "
+                                "--rendezvous host:port",
+                                identity.rank, identity.world));
   const Hello hello = hello_of(identity, options);
   const std::string where = fmt::format("rank 0 at {}:{}", options.host, options.port);
   try {

@@ -42,6 +42,15 @@ TEST(Rendezvous, AnAbsentRankZeroIsNamed) {
   EXPECT_TRUE(says(failure.message, "rank 0 at 127.0.0.1:" + std::to_string(options.port)));
 }
 
+TEST(Rendezvous, WithoutAnAddressTheFixIsNamed) {
+  for (const int rank : {0, 1}) {
+    const Failure failure =
+        failure_of([&] { ControlChannel::join(identity_of(rank, 2), quick_options()); });
+    EXPECT_EQ(failure.code, ExitCode::usage);
+    EXPECT_TRUE(says(failure.message, "--rendezvous host:port"));
+  }
+}
+
 TEST(Rendezvous, SomethingElseAtThePortIsNoRankZero) {
   const Socket listener = listen_on("127.0.0.1", 0);
   ControlOptions options = quick_options();
