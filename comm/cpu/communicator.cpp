@@ -101,6 +101,7 @@ ncclResult_t Communicator::connect() {
   try {
     make_transport();
     connected_ = true;
+    return ncclSuccess;  // what a faster peer has done wrong since is an asynchronous error
   } catch (const NcclError& error) {
     failure_.set(error.result(), error.what());
   } catch (const UserError& error) {
@@ -138,7 +139,8 @@ void Communicator::make_transport() {
                                          failure_);
   }
   if (shared) {
-    transport_ = std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_, failure_);
+    transport_ = std::make_unique<SharedMemoryTransport>(std::move(area), members, rank_,
+                                                         monitor_.get(), failure_);
   } else {
     transport_ = std::make_unique<RingTransport>(std::move(links.data), rank_, world_,
                                                  options.silent, monitor_.get(), failure_);

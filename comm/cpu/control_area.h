@@ -14,7 +14,7 @@
 
 namespace annulus::cpu::nccl {
 
-constexpr std::size_t kSlotBytes = 8 << 10;  // messages up to this size go through slots
+constexpr std::size_t kSlotBytes = 4 << 10;  // messages up to this size go through slots
 
 // Where a buffer lies: in a file of its process, and for ranks of one process its address.
 struct Location {

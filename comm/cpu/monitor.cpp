@@ -52,9 +52,9 @@ void Monitor::tell_mismatch(int rank, const Call& call, int other_rank, const Ca
                       .other_rank = other_rank,
                       .call = call,
                       .other_call = other_call};
+  act_on(notice);  // first: the peers may be gone as soon as they know
   send(links_.next, notice);
   send(links_.previous, notice);
-  act_on(notice);
 }
 
 void Monitor::watch() {

@@ -10,11 +10,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/cpu/patience.h"
+
 namespace annulus::cpu::nccl {
 namespace {
 
-constexpr std::size_t kSegment = 256 << 10;  // bytes: stays in the second-level cache
-constexpr int kIdleTurns = 100;              // before the thread sleeps: some fifty microseconds
+constexpr std::size_t kSegment = 512 << 10;  // bytes received before the next turn to send
+constexpr Patience kPatience{.pauses = 40, .yields = 60};  // some fifty microseconds
 constexpr int kSleepMilliseconds = 10;
 
 enum class Moved { some, nothing, gone };
@@ -27,16 +29,17 @@ Moved moved(ssize_t bytes) {
 
 class Outgoing {
  public:
-  explicit Outgoing(const RingTransfer& transfer) : transfer_(transfer) {}
+  explicit Outgoing(const RingTransfer& transfer) : transfer_(transfer) {
+    for (const OutgoingPart& part : transfer.outgoing) left_ += part.bytes;
+  }
 
   bool done() const { return part_ == transfer_.outgoing.size(); }
 
-  // Sends what may go out when so much has come in.
+  // Sends of what may go out when so many bytes have come in.
   Moved send(const Socket& socket, std::size_t received) {
     skip_empty();
     if (done()) return Moved::nothing;
-    const std::size_t let_out = received - std::min(received, transfer_.preamble);
-    const std::size_t allowed = transfer_.lead + let_out - sent_;
+    const std::size_t allowed = may_send(received);
     const OutgoingPart& part = transfer_.outgoing[part_];
     const std::size_t size = std::min({part.bytes - at_, allowed, kSegment});
     if (size == 0) return Moved::nothing;
@@ -46,12 +49,15 @@ class Outgoing {
     if (bytes <= 0) return moved(bytes);
     at_ += static_cast<std::size_t>(bytes);
     sent_ += static_cast<std::size_t>(bytes);
+    left_ -= static_cast<std::size_t>(bytes);
     skip_empty();
     return Moved::some;
   }
 
-  bool may_send(std::size_t received) const {
-    return !done() && sent_ < transfer_.lead + received - std::min(received, transfer_.preamble);
+  // How many bytes, when so many have come in.
+  std::size_t may_send(std::size_t received) const {
+    const std::size_t let_out = received - std::min(received, transfer_.preamble);
+    return std::min(transfer_.lead + let_out - sent_, left_);
   }
 
  private:
@@ -60,7 +66,7 @@ class Outgoing {
   }
 
   const RingTransfer& transfer_;
-  std::size_t part_ = 0, at_ = 0, sent_ = 0;
+  std::size_t part_ = 0, at_ = 0, sent_ = 0, left_ = 0;
 };
 
 class Incoming {
@@ -132,17 +138,17 @@ RingStream::RingStream(Socket next, Socket previous)
 TransferEnd RingStream::run(const RingTransfer& transfer, const std::function<bool()>& stopped) {
   Outgoing out(transfer);
   Incoming in(transfer, aside_);
-  int idle_turns = 0;
+  Waiter waiter(kPatience);
   while (!out.done() || !in.done()) {
     const Moved sent = out.send(next_, in.usable());
     const Moved received = in.receive(previous_);
     if (in.refused()) return TransferEnd::stopped;
     if (sent == Moved::gone || received == Moved::gone) return TransferEnd::peer_gone;
     if (sent == Moved::some || received == Moved::some) {
-      idle_turns = 0;
-    } else if (++idle_turns > kIdleTurns) {
+      waiter.start_again();
+    } else if (!waiter.stays_awake()) {
       if (stopped()) return TransferEnd::stopped;
-      sleep_until_movable(next_, previous_, out.may_send(in.usable()), !in.done());
+      sleep_until_movable(next_, previous_, out.may_send(in.usable()) > 0, !in.done());
     }
   }
   return TransferEnd::done;

@@ -3,18 +3,24 @@
 #include "comm/cpu/shared_memory_transport.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "comm/cpu/reduce.h"
-#include "kernels/cpu/cudart/device.h"
 
 namespace annulus::cpu::nccl {
 namespace {
 
 constexpr std::size_t kBlockBytes = 8 << 10;  // running sums stay in the first-level cache
 constexpr std::size_t kSliceMultiple = 64;    // elements: slices share no cache line
+
+// Some four microseconds of pauses, where every rank can have a core, then some twenty of yields.
+Patience patience_of(int ranks) {
+  const bool core_each = ranks <= sysconf(_SC_NPROCESSORS_ONLN);
+  return {.pauses = core_each ? 200 : 1, .yields = 40};
+}
 
 std::uint32_t signal_number(const Call& call) { return static_cast<std::uint32_t>(call.number); }
 
@@ -42,12 +48,14 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
 }  // namespace
 
 SharedMemoryTransport::SharedMemoryTransport(std::shared_ptr<ControlArea> area,
-                                             const Members& members, int rank, Failure& failure)
+                                             const Members& members, int rank, Monitor* monitor,
+                                             Failure& failure)
     : area_(std::move(area)),
       peers_(members, rank),
       rank_(rank),
       world_(static_cast<int>(members.size())),
-      patience_(Patience::for_ranks(world_)),
+      patience_(patience_of(world_)),
+      monitor_(monitor),
       failure_(failure) {}
 
 void SharedMemoryTransport::run(const Collective& collective) {
@@ -92,14 +100,14 @@ const Posted& SharedMemoryTransport::posted(int rank, const Call& call) const {
   return area_->rank(rank).posted[call.number % 2];
 }
 
-// Every rank compares all with rank 0, so all find the same pair.
+// Every rank compares all with rank 0, so all find the same pair; it is told all the same, for a
+// peer that is still waiting when this rank ends for it.
 bool SharedMemoryTransport::calls_agree(const Call& mine) {
   const Call& first = posted(0, mine).call;
   for (int rank = 1; rank < world_; ++rank) {
     const Call& other = posted(rank, mine).call;
     if (other == first) continue;
-    const std::string message = describe_mismatch(0, first, rank, other);
-    if (failure_.set(ncclInvalidUsage, message)) report("collective mismatch", message);
+    monitor_->tell_mismatch(0, first, rank, other);
     return false;
   }
   return true;

@@ -9,6 +9,7 @@
 
 #include "comm/cpu/control_area.h"
 #include "comm/cpu/failure.h"
+#include "comm/cpu/monitor.h"
 #include "comm/cpu/peer_memory.h"
 #include "comm/cpu/transport.h"
 
@@ -17,7 +18,7 @@ namespace annulus::cpu::nccl {
 class SharedMemoryTransport : public Transport {
  public:
   SharedMemoryTransport(std::shared_ptr<ControlArea> area, const Members& members, int rank,
-                        Failure& failure);
+                        Monitor* monitor, Failure& failure);
 
   const char* name() const override { return "shared memory"; }
   void run(const Collective& collective) override;
@@ -39,6 +40,7 @@ class SharedMemoryTransport : public Transport {
   PeerMemory peers_;
   const int rank_, world_;
   const Patience patience_;
+  Monitor* monitor_;  // null with one rank
   Failure& failure_;
 };
 

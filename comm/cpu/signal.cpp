@@ -2,22 +2,16 @@
 // raiser looks at the count after it has raised.
 #include "comm/cpu/signal.h"
 
-#include <immintrin.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <climits>
 #include <ctime>
 
 namespace annulus::cpu::nccl {
 namespace {
 
-constexpr int kSpins = 200;  // some four microseconds
-constexpr int kYields = 40;  // some twenty, while nobody else wants the core
-constexpr std::chrono::microseconds kLongYield{50};  // somebody does
 constexpr timespec kSleep{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 // Not the private kind: the word lies in several processes.
@@ -28,29 +22,16 @@ void futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t 
 
 }  // namespace
 
-Patience Patience::for_ranks(int ranks) {
-  const bool core_each = ranks <= sysconf(_SC_NPROCESSORS_ONLN);
-  return {.spins = core_each ? kSpins : 1, .yields = kYields};
-}
-
 void Signal::raise(std::uint32_t value) {
   value_.store(value, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex(value_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 bool Signal::reaches_soon(std::uint32_t value, const Patience& patience) const {
-  for (int i = 0; i < patience.spins; ++i) {
+  Waiter waiter(patience);
+  do {
     if (has_reached(value)) return true;
-    _mm_pause();
-  }
-  auto before = std::chrono::steady_clock::now();
-  for (int i = 0; i < patience.yields; ++i) {
-    if (has_reached(value)) return true;
-    sched_yield();
-    const auto now = std::chrono::steady_clock::now();
-    if (now - before > kLongYield) break;
-    before = now;
-  }
+  } while (waiter.stays_awake());
   return has_reached(value);
 }
 

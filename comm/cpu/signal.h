@@ -1,21 +1,13 @@
 // A number that only grows, in memory that processes share: one rank raises it, the others wait for
-// it. Waiting spins shortly, where every rank can have a core, then yields, then sleeps in the
-// kernel, so that a compute thread on the same core gets it. Used by the shared-memory transport.
+// it, awake at first and then asleep in the kernel. Used by the shared-memory transport.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "comm/cpu/patience.h"
+
 namespace annulus::cpu::nccl {
-
-// How long a waiter stays awake.
-struct Patience {
-  int spins;   // looks, a pause apart
-  int yields;  // looks, with the core offered to others between them
-
-  // For so many ranks on this host.
-  static Patience for_ranks(int ranks);
-};
 
 class alignas(64) Signal {
  public:
@@ -37,7 +29,7 @@ class alignas(64) Signal {
   }
 
  private:
-  bool reaches_soon(std::uint32_t value, const Patience& patience) const;
+  bool reaches_soon(std::uint32_t value, const Patience& patience) const;  // stays awake
   bool sleep_until(std::uint32_t value);  // false after some milliseconds
 
   std::atomic<std::uint32_t> value_;

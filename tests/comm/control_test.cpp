@@ -7,6 +7,8 @@
 #include <atomic>
 #include <random>
 
+#include "comm/control_messages.h"
+#include "comm/socket.h"
 #include "tests/comm/control_ranks.h"
 
 namespace annulus {
@@ -227,6 +229,38 @@ TEST(Control, ARankThatDoesNotComeToACollectiveIsNamed) {
     }
     channel->leave(ExitCode::peer_lost, "");
   });
+}
+
+// --- a rank that sends but does not read ---------------------------------------------------------
+
+TEST(Control, ARankThatTakesNoDataIsLost) {
+  using namespace control;
+  Ranks ranks(2);
+  std::atomic<bool> ended{false};
+  std::thread deaf([&] {
+    const Socket socket =
+        connect_to("127.0.0.1", static_cast<std::uint16_t>(ranks.port()), after(20s));
+    const auto say = [&](const Frame& frame) {
+      const std::string bytes = encode(frame);
+      socket.send(bytes.data(), bytes.size(), after(20s));
+    };
+    say(Hello{.job = "test", .rank = 1, .world = 2, .nonce = 1, .host = "deaf"}.frame());
+    char byte = 0;
+    socket.receive(&byte, 1, after(20s));  // the welcome begins
+    try {
+      say(Contribution{Contribution::Answer::text_of_rank_0, "broadcast", ""}.frame());
+      for (; !ended; std::this_thread::sleep_for(50ms)) say(Heartbeat{}.frame());
+    } catch (const NetError&) {  // hung up on, as it should be
+    }
+  });
+  const auto channel = ranks.join(0);
+  channel->broadcast(std::string(32 << 20, 'x'));
+  const Loss loss = await_loss(*channel);
+  EXPECT_EQ(loss.rank, 1);
+  EXPECT_TRUE(says(loss.message, "took no data for 2 s"));
+  channel->leave(loss.code, loss.message);
+  ended = true;
+  deaf.join();
 }
 
 }  // namespace

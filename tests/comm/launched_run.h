@@ -1,4 +1,5 @@
-// Runs the program `launched` beside the test binary and collects what it says.
+// Runs a program (`launched`, if no other is named) beside the test binary and collects what it
+// says.
 #pragma once
 
 #include <fcntl.h>
@@ -35,11 +36,12 @@ struct Outcome {
 
 class Launched {
  public:
-  // `launched` with these arguments; `setting`s ("NAME=value") are added to its environment.
+  // The program with these arguments; `setting`s ("NAME=value") are added to its environment.
   explicit Launched(std::vector<std::string> arguments,
-                    const std::vector<std::string>& settings = {})
+                    const std::vector<std::string>& settings = {},
+                    const std::string& name = "launched")
       : out_path_(path_for("out")), err_path_(path_for("err")) {
-    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "launched";
+    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
     arguments.insert(arguments.begin(), program.string());
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());

@@ -47,7 +47,7 @@ TEST(Cores, WhatIsUsableIsWithinMaskAndQuotaAndAtLeastOne) {
 
 class Quota : public ::testing::Test {
  protected:
-  ~Quota() override { fs::remove_all(root_); }
+  void TearDown() override { fs::remove_all(root_); }
   void file(const std::string& name, const std::string& text) const {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name) << text << '\n';

@@ -1,7 +1,9 @@
 // Collectives as work on streams: groups, and what the device's checker sees of them.
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/comm/cpu/ranks.h"
@@ -73,14 +75,19 @@ TEST_P(Streams, OneThreadWithTwoCommunicators) {
   CUDA_CHECK(cudaSetDevice(0));
 }
 
-// Compute on one stream, communication on another, joined by events: no report. Without the event
-// before the all-reduce, the checker names both calls.
+void raise_flag(void* flag) { *static_cast<std::atomic<bool>*>(flag) = true; }
+
+// Compute on one stream, communication on another, joined by an event: no report. Without it the
+// checker names both calls. The fill is over by then either way, but only an event says so.
 void fill_then_reduce(Rank& self, bool wait_for_fill) {
   Buffer<float> data(5'000);
   const Stream compute;
-  Event filled;
+  const Event filled;
+  std::atomic<bool> is_filled = false;
   CUDA_CHECK(cudaMemsetAsync(data.span().data, 0, data.bytes(), compute.get()));
   filled.record(compute);
+  CUDA_CHECK(cudaLaunchHostFunc(compute.get(), raise_flag, &is_filled));
+  while (!is_filled) std::this_thread::yield();
   if (wait_for_fill) self.stream.wait(filled);
   EXPECT_NCCL(ncclSuccess, ncclAllReduce(data.span().data, data.span().data, data.size(),
                                          ncclFloat32, ncclSum, self.comm, self.stream.get()));
