@@ -48,7 +48,7 @@ void Scheduler::wait_until(Lock& lock, const Condition& reached) {
 void Scheduler::destroy(Lock& lock, const std::shared_ptr<Stream>& stream) {
   wait(lock, {stream, stream->queued});
   stream->closed = true;
-  changed_.notify_all();
+  stream->woken.notify_all();
   free_slots_.push_back({stream->slot, stream->clock.count_of(stream->slot)});
   std::erase(streams_, stream);
 }
@@ -66,7 +66,8 @@ Ticket Scheduler::submit(Lock& lock, const std::shared_ptr<Stream>& stream, Oper
     return {stream, number};
   }
   stream->queue.push_back(std::move(operation));
-  changed_.notify_all();
+  if (stream->queue.size() == 1 && is_runnable(*stream)) stream->woken.notify_all();
+  if (waiting_ > 0 && options().mode == Mode::shuffled) changed_.notify_all();
   if (stream->queue.size() > kQueueLimit)
     wait_until(lock, [&] { return stream->queue.size() <= kQueueLimit; });
   return {stream, number};
@@ -90,14 +91,16 @@ bool Scheduler::is_runnable(const Stream& stream) const {
 void Scheduler::run_next(Lock& lock, Stream& stream) {
   Operation operation = std::move(stream.queue.front());
   stream.queue.pop_front();
-  stream.busy = true;
-  ++running_;
-  lock.unlock();
-  run_operation(stream.device, operation);
-  operation = {};  // its captures end before its completion is seen
-  lock.lock();
-  --running_;
-  stream.busy = false;
+  if (operation.work) {
+    stream.busy = true;
+    ++running_;
+    lock.unlock();
+    run_operation(stream.device, operation);
+    operation = {};  // its captures end before its completion is seen
+    lock.lock();
+    --running_;
+    stream.busy = false;
+  }
   finish(stream);
 }
 
@@ -119,7 +122,15 @@ void Scheduler::run_at_once(Lock& lock, Stream& stream, Operation operation, std
 
 void Scheduler::finish(Stream& stream) {
   ++stream.completed;
-  if (waiting_ > 0 || options().mode == Mode::threads) changed_.notify_all();
+  if (waiting_ > 0 || stopped_) changed_.notify_all();
+  if (options().mode == Mode::threads) wake_runnable();
+}
+
+// Each thread only when its stream can go on: a step has hundreds of operations, and waking a
+// thread that must wait again would cost more than most of them.
+void Scheduler::wake_runnable() {
+  for (const auto& stream : streams_)
+    if (is_runnable(*stream)) stream->woken.notify_all();
 }
 
 // Shuffled: one operation of one stream that can run.
@@ -139,7 +150,7 @@ void Scheduler::advance(Lock& lock) {
 void Scheduler::serve(std::shared_ptr<Stream> stream) {
   Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stream->closed || is_runnable(*stream); });
+    stream->woken.wait(lock, [&] { return stream->closed || is_runnable(*stream); });
     if (stream->closed) return;
     run_next(lock, *stream);
   }

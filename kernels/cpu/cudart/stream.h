@@ -56,6 +56,7 @@ struct CUstream_st {
   std::uint64_t completed = 0;
   bool busy = false;
   bool closed = false;
+  std::condition_variable woken;  // its thread waits here, in threads mode
 
   annulus::cpu::VectorClock clock;
   std::shared_ptr<annulus::cpu::Capture> capture;  // while the stream is being captured
@@ -97,6 +98,7 @@ class Scheduler {
   template <class Condition>
   void wait_until(Lock& lock, const Condition& reached);
   void finish(Stream& stream);
+  void wake_runnable();
 
   std::mutex& mutex_;
   std::condition_variable changed_;
