@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/machine.h"
+#include "bench/random_images.h"
 #include "engine/model/models.h"
 #include "engine/step.h"
-#include "kernels/philox.h"
 #include "kernels/softmax_xent.h"
 
 namespace {
@@ -40,21 +40,6 @@ Spread spread_of(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
-Dataset random_images(std::size_t count) {
-  Dataset data{.name = "random",
-               .image = {32, 32, 3},
-               .classes = 10,
-               .class_names = {},
-               .images = {},
-               .labels = {}};
-  data.images.resize(count * data.image.size());
-  data.labels.resize(count);
-  for (std::size_t i = 0; i < data.images.size(); ++i)
-    data.images[i] = static_cast<std::uint8_t>(philox(1, 0, 0, 0, std::uint32_t(i)).x);
-  for (std::size_t i = 0; i < count; ++i) data.labels[i] = static_cast<std::uint8_t>(i % 10);
-  return data;
-}
-
 // What every part of this bench works on.
 struct Subject {
   explicit Subject(const Options& options)
@@ -63,7 +48,7 @@ struct Subject {
                 .batch_per_rank = options.batch},
         entry(find_model(options.model)),
         model(entry.build({.dropout_scale = float(entry.recipe.dropout_scale)})),
-        data(random_images(batches.samples), {128, 128, 128, 0}, {64, 64, 64, 1}),
+        data(bench::random_images(batches.samples), {128, 128, 128, 0}, {64, 64, 64, 1}),
         weights(model, 1),
         optimizer(model, entry.recipe) {}
 
