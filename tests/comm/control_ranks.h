@@ -24,7 +24,7 @@ inline ControlOptions quick_options() {
   options.job = "test";
   options.rendezvous_timeout = 20s;
   options.heartbeat = 50ms;
-  options.peer_timeout = 2s;
+  options.peer_timeout = 10s;
   return options;
 }
 

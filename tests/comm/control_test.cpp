@@ -83,8 +83,10 @@ TEST(Control, RanksThatLeaveAtDifferentTimesAreNoLoss) {
 
 // Rank `leaver` leaves; what do the others learn?
 void expect_loss_when_one_leaves(int leaver, const std::function<void(ControlChannel&)>& leave,
-                                 ExitCode code, const std::string& words) {
+                                 ExitCode code, const std::string& words,
+                                 std::chrono::milliseconds peer_timeout = 10s) {
   Ranks ranks(3);
+  ranks.options().peer_timeout = peer_timeout;
   ranks.each([&](int rank) {
     auto channel = ranks.join(rank);
     channel->barrier("start");
@@ -128,7 +130,7 @@ TEST(Control, DoneBeforeTheOthersIsALoss) {
   for (const int leaver : {0, 1})
     expect_loss_when_one_leaves(
         leaver, [](ControlChannel& channel) { channel.leave(ExitCode::done, ""); },
-        ExitCode::peer_lost, "left early");
+        ExitCode::peer_lost, "left early", 2s);
 }
 
 TEST(Control, ACollectiveFindsAnEarlyLeaverAtOnce) {
@@ -236,6 +238,7 @@ TEST(Control, ARankThatDoesNotComeToACollectiveIsNamed) {
 TEST(Control, ARankThatTakesNoDataIsLost) {
   using namespace control;
   Ranks ranks(2);
+  ranks.options().peer_timeout = 2s;
   std::atomic<bool> ended{false};
   std::thread deaf([&] {
     const Socket socket =

@@ -106,7 +106,7 @@ class Rank {
     options.job = identity_.job;
     options.listener = inherited_listener(getenv);
     options.heartbeat = std::chrono::milliseconds{50};
-    options.peer_timeout = std::chrono::milliseconds{1'500};
+    options.peer_timeout = std::chrono::milliseconds{3'000};
     channel_ = ControlChannel::join(identity_, options);
   }
   void step(int number) {

@@ -1,23 +1,26 @@
 // Runs a program (`launched`, if no other is named) beside the test binary and collects what it
-// says.
+// says, in memory. It dies with the test, so that a test that is ended leaves nothing.
 #pragma once
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "comm/socket.h"
 
 namespace annulus::test {
 
@@ -40,7 +43,7 @@ class Launched {
   explicit Launched(std::vector<std::string> arguments,
                     const std::vector<std::string>& settings = {},
                     const std::string& name = "launched")
-      : out_path_(path_for("out")), err_path_(path_for("err")) {
+      : out_(memfd_create("out", MFD_CLOEXEC)), err_(memfd_create("err", MFD_CLOEXEC)) {
     const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
     arguments.insert(arguments.begin(), program.string());
     std::vector<char*> pointers;
@@ -49,22 +52,21 @@ class Launched {
     pid_ = fork();
     if (pid_ != 0) return;
     for (const std::string& setting : settings) putenv(strdup(setting.c_str()));
-    dup2(open(out_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
-    dup2(open(err_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(out_.descriptor(), STDOUT_FILENO);
+    dup2(err_.descriptor(), STDERR_FILENO);
     execv(program.c_str(), pointers.data());
     _exit(99);
   }
   ~Launched() {
     if (!reaped_) outcome();
-    std::filesystem::remove(out_path_);
-    std::filesystem::remove(err_path_);
   }
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
 
   void signal(int number) const { kill(pid_, number); }
-  std::string out() const { return read_all(out_path_); }
-  std::string err() const { return read_all(err_path_); }
+  std::string out() const { return read_all(out_); }
+  std::string err() const { return read_all(err_); }
 
   // Its end; one that does not come in a minute is a failure, and it is killed.
   Outcome outcome() {
@@ -94,18 +96,16 @@ class Launched {
   }
 
  private:
-  static std::filesystem::path path_for(const char* what) {
-    static int count = 0;
-    return std::filesystem::temp_directory_path() /
-           ("annulus_launched_" + std::to_string(getpid()) + "_" + std::to_string(count++) + what);
-  }
-  static std::string read_all(const std::filesystem::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
+  static std::string read_all(const Socket& file) {
+    struct stat state {};
+    fstat(file.descriptor(), &state);
+    std::string text(static_cast<std::size_t>(state.st_size), '\0');
+    const ssize_t count = pread(file.descriptor(), text.data(), text.size(), 0);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    return text;
   }
 
-  std::filesystem::path out_path_, err_path_;
+  Socket out_, err_;  // Socket owns any descriptor
   pid_t pid_ = -1;
   bool reaped_ = false;
 };
