@@ -33,7 +33,10 @@ Bootstrap::Bootstrap(const IdContents& id, int world, int rank, const Member& mi
 
 bool Bootstrap::agree(bool mine) const {
   const std::int32_t vote = mine ? 1 : 0;
-  root_.send(&vote, sizeof vote, after(timeout_));
+  try {
+    root_.send(&vote, sizeof vote, after(timeout_));
+  } catch (const NetError&) {  // the root has given up; its last reply says why
+  }
   return receive_reply().agreed != 0;
 }
 

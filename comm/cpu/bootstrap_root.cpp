@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "comm/cpu/bootstrap_wire.h"
 #include "comm/cpu/error.h"
@@ -170,7 +170,7 @@ class Root {
     Socket socket;
     Hello hello;
   };
-  static constexpr int kSecondClaimant = 1 << 30;
+  static constexpr int kSecondClaimant = 1 << 30;  // a place from which it is refused too
 
   Socket listener_;
   Nonce nonce_;

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 

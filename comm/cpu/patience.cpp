@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <sched.h>
 
+#include <chrono>
+
 namespace annulus::cpu::nccl {
 namespace {
 

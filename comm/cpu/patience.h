@@ -3,8 +3,6 @@
 // it. Used by both transports.
 #pragma once
 
-#include <chrono>
-
 namespace annulus::cpu::nccl {
 
 struct Patience {

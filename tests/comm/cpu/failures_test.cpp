@@ -176,6 +176,18 @@ TEST_F(Bootstraps, ARankThatNeverComesIsNamed) {
   });
 }
 
+TEST_F(Bootstraps, AbortDoesNotWaitForRanksThatNeverCome) {
+  setenv("ANNULUS_CPU_NCCL_TIMEOUT_MS", "5000", 1);
+  const ncclUniqueId id = make_id();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  EXPECT_NCCL(ncclSuccess, ncclCommAbort(comm));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
+}
+
 TEST_F(Bootstraps, AnIdWhoseProcessIsGoneFailsAtTheDeadline) {
   const ncclUniqueId id = make_id();
   on_threads(1, [&](int rank) {  // uses the id up
