@@ -41,6 +41,10 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
   write_line(path_ / "config.json", config.dump(2), std::ios::trunc);
 }
 
+void RunFolder::write(const std::string& name, const std::string& text) const {
+  write_line(path_ / name, text, std::ios::trunc);
+}
+
 void RunFolder::append_metrics(const std::string& json_line) const {
   write_line(path_ / "metrics.jsonl", json_line, std::ios::app);
 }

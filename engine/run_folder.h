@@ -21,6 +21,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }
 
+  void write(const std::string& name, const std::string& text) const;
   void append_metrics(const std::string& json_line) const;  // whole lines only, flushed
 
  private:

@@ -26,6 +26,7 @@ struct TrainOptions {
   std::string bucket_size = "128K,1M";
   bool sync_batchnorm = false;
   std::string wire = "fp32";  // what travels between ranks: fp32, bf16, fp16
+  bool trace = false;         // the last steps of all ranks as trace.json
   bool communicate = true,
        compute = true;  // false: the step without one half, to measure the other
 };

@@ -17,6 +17,7 @@
 #include "engine/progress.h"
 #include "engine/safetensors.h"
 #include "engine/step.h"
+#include "engine/trace.h"
 
 namespace annulus {
 namespace {
@@ -112,6 +113,7 @@ class Training {
   std::vector<EpochMetrics> run() try {
     for (std::uint32_t epoch = 0; step_->updates() < plan_.updates; ++epoch) run_epoch(epoch);
     if (communicator_) {
+      if (options_.trace) write_trace();
       if (world_.first()) print_communication(history_.back());
       world_.control->barrier("the end of training");
     }
@@ -192,6 +194,11 @@ class Training {
     print_line(epoch_line(metrics));
     folder_.append_metrics(epoch_json(metrics));
     save_weights(folder_.weights(), model_, weights_);
+  }
+
+  void write_trace() {
+    const std::string trace = gather_trace(*world_.control, world_.rank(), profile_.steps());
+    if (world_.first()) folder_.write("trace.json", trace);
   }
 
   void print_communication(const EpochMetrics& last) {

@@ -135,6 +135,10 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
                "BatchNorm over the images of all ranks instead of each rank's own")
       ->envname("ANNULUS_SYNC_BATCHNORM")
       ->group(communication);
+  app.add_flag("--trace", c.options.trace,
+               "write the last steps of all ranks to trace.json, for chrome://tracing or Perfetto")
+      ->envname("ANNULUS_TRACE")
+      ->group(communication);
   app.add_flag("!--no-comm", c.options.communicate,
                "measure the step without its all-reduces; the ranks drift apart")
       ->group(communication);

@@ -254,6 +254,19 @@ TEST_P(RanksTest, RanksThatStartDifferentHoldTheBitsOfRank0) {
   });
 }
 
+// Evaluation uses the running statistics: rank 0 alone may do it, also after synchronised training.
+TEST_P(RanksTest, EvaluationWithoutTheOthersNeedsNoCollective) {
+  const Dataset data = random_dataset(16, kImage, 5);
+  on_ranks(2, [&](Member& member) {
+    TinyTraining run(seed_cnn_small(), data, {.samples = 16, .ranks = 2, .batch_per_rank = 4},
+                     {.communicator = &member.communicator, .sync_batchnorm = true});
+    run.run(1, 0.05f);
+    if (member.rank != 0) return;
+    const ResidentData resident(data, kTinyMean, kTinyStd);
+    EXPECT_EQ(Evaluator(run.model(), run.device(), resident, 5).run(run.weights()).samples, 16u);
+  });
+}
+
 // A collective after which nobody waits: the checker must name both calls.
 TEST_P(RanksTest, AMissingWaitIsNamed) {
   on_ranks(2, [&](Member& member) {
