@@ -157,6 +157,13 @@ void Communicator::all_reduce(void* values, std::size_t count, ncclDataType_t ty
   link_->flight_record.queued_on(stream);
 }
 
+void Communicator::all_reduce(const PlainAllReduce& plain, const Stream& stream) {
+  call("ncclAllReduce", [&] {
+    return ncclAllReduce(plain.input, plain.output, plain.count, plain.type, plain.op, link_->comm,
+                         stream.get());
+  });
+}
+
 void Communicator::broadcast(Span<float> values, const Stream& stream) {
   link_->flight_record.issued("broadcast", "fp32", values.size, 0, -1);
   call("ncclBroadcast", [&] {

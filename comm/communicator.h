@@ -36,6 +36,7 @@ class Communicator {
 
   int rank() const { return rank_; }
   int world() const { return world_; }
+  ncclComm_t get() const { return link_->comm; }  // to be asked; collectives go through this class
 
   // Sums over ranks, in place, on the stream. The place is for the flight record.
   struct Place {
@@ -48,6 +49,16 @@ class Communicator {
   // there and read back. Their sum must not overflow the type: divide before.
   void all_reduce_rounded(Span<float> values, WireType type, Span<std::uint16_t> wire,
                           const Stream& stream, Place place);
+
+  // One call of any type, in place or not, that the flight record does not count: for benchmarks.
+  struct PlainAllReduce {
+    const void* input;
+    void* output;
+    std::size_t count;
+    ncclDataType_t type;
+    ncclRedOp_t op;
+  };
+  void all_reduce(const PlainAllReduce& plain, const Stream& stream);
 
   void broadcast(Span<float> values, const Stream& stream);  // from rank 0
 

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "engine/build_info.h"
+#include "engine/cli/bench_allreduce.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/doctor.h"
 #include "engine/cli/outcome.h"
@@ -31,11 +32,11 @@ std::string version_line() {
                      info.dirty ? ", modified" : "", info.compiler);
 }
 
-// "train ", or nothing where no command was recognised.
+// "train ", "bench allreduce ", or nothing where no command was recognised.
 std::string parsed_command(const CLI::App& app) {
   const std::vector<const CLI::App*> parsed =
       app.get_subcommands([](const CLI::App* command) { return command->parsed(); });
-  return parsed.empty() ? "" : parsed.front()->get_name() + " ";
+  return parsed.empty() ? "" : parsed.front()->get_name() + " " + parsed_command(*parsed.front());
 }
 
 int run(int argc, char** argv) {
@@ -57,6 +58,13 @@ int run(int argc, char** argv) {
       app.add_subcommand("doctor", "What this machine can do for a run, and what to mend");
   annulus::add_doctor_options(*doctor_app, doctor);
 
+  annulus::BenchAllReduceCommand allreduce;
+  CLI::App* bench_app = app.add_subcommand("bench", "Measure the parts that a run is made of");
+  bench_app->require_subcommand(1);
+  annulus::add_bench_allreduce_options(
+      *bench_app->add_subcommand("allreduce", "Sums over ranks: time and bandwidth by size"),
+      allreduce);
+
   honour_epochs_variable();
   try {
     app.parse(argc, argv);
@@ -66,8 +74,9 @@ int run(int argc, char** argv) {
                                              error.what(), parsed_command(app)));
   }
   if (doctor_app->parsed()) return static_cast<int>(annulus::run_doctor(doctor));
-  if (train_app->parsed())
-    return annulus::run_train(train, std::vector<std::string>(argv, argv + argc));
+  const std::vector<std::string> command_line(argv, argv + argc);
+  if (bench_app->parsed()) return annulus::run_bench_allreduce(allreduce, command_line);
+  if (train_app->parsed()) return annulus::run_train(train, command_line);
   annulus::run_eval(eval);
   return static_cast<int>(ExitCode::done);
 }
