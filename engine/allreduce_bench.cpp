@@ -14,10 +14,8 @@ namespace {
 constexpr int kMostHeld = 500;        // calls; a device's queue holds about a thousand
 constexpr int kMostCalls = 400;       // in a row
 constexpr double kRowSeconds = 0.02;  // of calls in a row
-
-// Two placements, so that a size takes less than a second.
-constexpr bench::StopRule kStopRule{
-    .min_samples = 9, .min_seconds = 0.05, .max_seconds = 0.3, .error = 0.005};
+constexpr double kMostRows = 100;
+constexpr double kMostSeconds = 0.3;  // of each placement, so that a size takes less than a second
 
 void fill(Buffer<std::byte>& buffer, const std::vector<std::byte>& bytes) {
   CUDA_CHECK(cudaMemcpy(buffer.span().data, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
@@ -75,27 +73,33 @@ AllReduceRow AllReduceBench::measure(std::size_t count) {
             .count = count,
             .type = nccl_type(options_.type),
             .op = options_.op};
-  const int calls = calls_in_a_row(call);
-  const AllReduceResult out_of_place = measure(call, calls);
+  const Plan plan = warm_up(call);
+  const AllReduceResult out_of_place = measure(call, plan);
   call.input = call.output;
   return {.count = count,
-          .calls = calls,
+          .calls = plan.calls,
           .out_of_place = out_of_place,
-          .in_place = measure(call, calls)};
+          .in_place = measure(call, plan)};
 }
 
-// The warm-up's own time tells how many calls make a row.
-int AllReduceBench::calls_in_a_row(const Call& call) {
-  const double seconds = time(call, std::max(1, options_.warmup_calls));
-  if (options_.calls > 0) return options_.calls;
-  return static_cast<int>(std::clamp(kRowSeconds / seconds, 1.0, double{kMostCalls}));
+// What the warm-up took tells how many calls make a row, and how long to go on.
+AllReduceBench::Plan AllReduceBench::warm_up(const Call& call) {
+  const double seconds = time(call, options_.warmup_calls);
+  const int calls =
+      options_.calls > 0
+          ? options_.calls
+          : static_cast<int>(std::clamp(kRowSeconds / seconds, 1.0, double{kMostCalls}));
+  return {.calls = calls,
+          .rule = {.min_samples = 9,
+                   .min_seconds = 0,
+                   .max_seconds = std::min(kMostSeconds, kMostRows * calls * seconds)}};
 }
 
-AllReduceResult AllReduceBench::measure(const Call& call, int calls) {
+AllReduceResult AllReduceBench::measure(const Call& call, const Plan& plan) {
   AllReduceResult result{
-      .call = bench::measure(kStopRule, [&] { return calls * time(call, calls); }),
+      .call = bench::measure(plan.rule, [&] { return plan.calls * time(call, plan.calls); }),
       .wrong = std::nullopt};
-  result.call.median /= calls;
+  result.call.median /= plan.calls;
   if (options_.check) result.wrong = count_wrong(call);
   return result;
 }

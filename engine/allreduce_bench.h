@@ -67,8 +67,12 @@ class AllReduceBench {
  private:
   using Call = Communicator::PlainAllReduce;
 
-  AllReduceResult measure(const Call& call, int calls);
-  int calls_in_a_row(const Call& call);
+  struct Plan {
+    int calls;  // in a row
+    bench::StopRule rule;
+  };
+  Plan warm_up(const Call& call);
+  AllReduceResult measure(const Call& call, const Plan& plan);
   double time(const Call& call, int calls);  // seconds of one
   double slowest(double seconds);
   std::size_t count_wrong(const Call& call);

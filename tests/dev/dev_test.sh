@@ -94,7 +94,7 @@ fresh_project
 dev test
 expect "test runs the plan of its preset" called "ctest --preset cpu -j $(nproc)"
 dev bench
-expect "without a name, bench lists them" says 'benchmarks: train peers'
+expect "without a name, bench lists them" says 'benchmarks: train allreduce peers'
 dev bench train --seconds 1
 expect "a bench gets its options" called 'bench_train --seconds 1'
 
