@@ -31,6 +31,11 @@ double bus_bandwidth(std::size_t bytes, double seconds, int ranks) {
   return algorithm_bandwidth(bytes, seconds) * 2 * (ranks - 1) / ranks;
 }
 
+std::optional<std::size_t> AllReduceRow::wrong() const {
+  if (!out_of_place.wrong || !in_place.wrong) return std::nullopt;
+  return *out_of_place.wrong + *in_place.wrong;
+}
+
 void StreamHold::close(const Stream& stream) {
   host_ = std::this_thread::get_id();
   open_ = false;
@@ -77,6 +82,7 @@ AllReduceRow AllReduceBench::measure(std::size_t count) {
   const AllReduceResult out_of_place = measure(call, plan);
   call.input = call.output;
   return {.count = count,
+          .bytes = count * size_of(options_.type),
           .calls = plan.calls,
           .out_of_place = out_of_place,
           .in_place = measure(call, plan)};

@@ -32,9 +32,11 @@ struct AllReduceResult {
 };
 
 struct AllReduceRow {
-  std::size_t count;
+  std::size_t count, bytes;
   int calls;  // in a row
   AllReduceResult out_of_place, in_place;
+
+  std::optional<std::size_t> wrong() const;  // of both placements
 };
 
 // Bytes over seconds, decimal GB/s; busbw is what each link carries whatever the number of ranks.

@@ -4,15 +4,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstring>
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/allreduce_bench.h"
+#include "tests/engine/program.h"
 
 namespace annulus {
 namespace {
@@ -21,7 +21,8 @@ constexpr std::size_t kCount = 1000;
 
 // Adds the ranks' inputs in the order given, rounded to the type after each, as a ring may.
 template <class T>
-std::vector<std::byte> reduce(const AllReduceData& data, std::vector<int> order, bool average) {
+std::vector<std::byte> reduce(const AllReduceData& data, const std::vector<int>& order,
+                              bool average) {
   std::vector<std::byte> result(kCount * sizeof(T));
   T* sums = reinterpret_cast<T*>(result.data());
   for (const int rank : order) {
@@ -97,36 +98,32 @@ TEST(StreamHold, HoldsBackWhatAStreamWouldRunByItself) {
   EXPECT_TRUE(has_run);
 }
 
-struct Outcome {
-  int code = -1;
-  std::string text;  // stdout and stderr
-  std::vector<nlohmann::json> objects() const {
-    std::vector<nlohmann::json> found;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);)
-      if (line.starts_with("{")) found.push_back(nlohmann::json::parse(line));
-    return found;
+class BenchAllReduce : public test::Program {
+ protected:
+  // Ranks choose the device's mode for themselves. The sizes take little time.
+  test::Outcome bench(const std::string& options, const std::string& environment = "") const {
+    return run("bench allreduce -n 3 -w 1 " + options, "-u ANNULUS_CPU_MODE " + environment);
+  }
+
+  void expect_refused(const std::string& options, const std::string& words) const {
+    const test::Outcome outcome = bench(options);
+    EXPECT_EQ(outcome.code, 2) << options;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
 };
 
-// Ranks choose the device's mode for themselves. The sizes take little time.
-Outcome bench(const std::string& options, const std::string& environment = "") {
-  const std::string command = "env -u ANNULUS_CPU_MODE " + environment + " " + ANNULUS_PROGRAM +
-                              " bench allreduce -n 3 -w 1 " + options + " 2>&1";
-  Outcome outcome;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::array<char, 4096> chunk{};
-  while (const std::size_t size = fread(chunk.data(), 1, chunk.size(), pipe))
-    outcome.text.append(chunk.data(), size);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
+std::vector<nlohmann::json> objects_of(const test::Outcome& outcome) {
+  std::vector<nlohmann::json> found;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) found.push_back(nlohmann::json::parse(line));
+  return found;
 }
 
-void expect_right(const Outcome& outcome, const char* transport, int ranks) {
-  ASSERT_EQ(outcome.code, 0) << outcome.text;
-  const auto objects = outcome.objects();
-  ASSERT_EQ(objects.size(), 3u) << outcome.text;
+void expect_right(const test::Outcome& outcome, const char* transport, int ranks) {
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto objects = objects_of(outcome);
+  ASSERT_EQ(objects.size(), 3u) << outcome.err;
   std::size_t size = 1024;
   for (const auto& object : objects) {
     EXPECT_EQ(object["size"], size);
@@ -141,65 +138,58 @@ void expect_right(const Outcome& outcome, const char* transport, int ranks) {
   }
 }
 
-TEST(BenchAllReduce, SumsOverSharedMemory) {
-  const Outcome outcome = bench("--ranks 2 -b 1K -e 1M -f 32 --json");
+TEST_F(BenchAllReduce, SumsOverSharedMemory) {
+  const test::Outcome outcome = bench("--ranks 2 -b 1K -e 1M -f 32 --json");
   expect_right(outcome, "shared memory", 2);
-  const nlohmann::json first = outcome.objects().front();
+  const nlohmann::json first = objects_of(outcome).front();
   EXPECT_EQ(first["count"], 256);
   EXPECT_EQ(first["type"], "fp32");
   EXPECT_EQ(first["redop"], "sum");
 }
 
-TEST(BenchAllReduce, AveragesOverTcp) {
-  const Outcome outcome = bench("--ranks 3 -b 1K -e 1M -f 32 -d bf16 -o avg --json",
-                                "NCCL_SHM_DISABLE=1 NCCL_SOCKET_IFNAME=lo");
+TEST_F(BenchAllReduce, AveragesOverTcp) {
+  const test::Outcome outcome = bench("--ranks 3 -b 1K -e 1M -f 32 -d bf16 -o avg --json",
+                                      "NCCL_SHM_DISABLE=1 NCCL_SOCKET_IFNAME=lo");
   expect_right(outcome, "tcp", 3);
-  const nlohmann::json first = outcome.objects().front();
+  const nlohmann::json first = objects_of(outcome).front();
   EXPECT_EQ(first["count"], 512);
   EXPECT_EQ(first["type"], "bf16");
   EXPECT_EQ(first["redop"], "avg");
 }
 
-TEST(BenchAllReduce, OneRankHasNoBus) {
-  const Outcome outcome = bench("-b 1K -e 1M -f 32 -d int32 --json");
+TEST_F(BenchAllReduce, OneRankHasNoBus) {
+  const test::Outcome outcome = bench("-b 1K -e 1M -f 32 -d int32 --json");
   expect_right(outcome, "shared memory", 1);
-  EXPECT_NE(outcome.text.find("nothing is sent, so busbw is 0"), std::string::npos);
+  EXPECT_NE(outcome.err.find("nothing is sent, so busbw is 0"), std::string::npos);
 }
 
-TEST(BenchAllReduce, UncheckedIsNotRight) {
-  const Outcome outcome = bench("-b 1K -e 1K -c false --json");
-  ASSERT_EQ(outcome.objects().size(), 1u) << outcome.text;
-  EXPECT_TRUE(outcome.objects().front()["wrong"].is_null());
+TEST_F(BenchAllReduce, UncheckedIsNotRight) {
+  const test::Outcome outcome = bench("-b 1K -e 1K -c false --json");
+  ASSERT_EQ(objects_of(outcome).size(), 1u) << outcome.err;
+  EXPECT_TRUE(objects_of(outcome).front()["wrong"].is_null());
 }
 
-TEST(BenchAllReduce, PrintsNcclTestsColumns) {
-  const Outcome outcome = bench("--ranks 2 -b 4 -e 16 -f 2 -d fp16");
-  ASSERT_EQ(outcome.code, 0) << outcome.text;
+TEST_F(BenchAllReduce, PrintsNcclTestsColumns) {
+  const test::Outcome outcome = bench("--ranks 2 -b 4 -e 16 -f 2 -d fp16");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
   std::vector<std::vector<std::string>> rows;
-  std::istringstream lines(outcome.text);
+  std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("#")) continue;
     std::istringstream words(line);
     rows.emplace_back(std::istream_iterator<std::string>(words),
                       std::istream_iterator<std::string>());
   }
-  ASSERT_EQ(rows.size(), 3u) << outcome.text;
-  EXPECT_EQ(rows[1].size(), 14u) << outcome.text;
+  ASSERT_EQ(rows.size(), 3u) << outcome.err;
+  EXPECT_EQ(rows[1].size(), 14u) << outcome.err;
   EXPECT_EQ(std::vector(rows[1].begin(), rows[1].begin() + 4),
             (std::vector<std::string>{"8", "4", "fp16", "sum"}));
   EXPECT_EQ(rows[1][8], "0");
   EXPECT_EQ(rows[1][13], "0");
-  EXPECT_NE(outcome.text.find("# wrong values: 0\n"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.out.find("# wrong values: 0\n"), std::string::npos) << outcome.err;
 }
 
-void expect_refused(const std::string& options, const std::string& words) {
-  const Outcome outcome = bench(options);
-  EXPECT_EQ(outcome.code, 2) << options;
-  EXPECT_NE(outcome.text.find(words), std::string::npos) << outcome.text;
-  EXPECT_EQ(std::count(outcome.text.begin(), outcome.text.end(), '\n'), 1) << outcome.text;
-}
-
-TEST(BenchAllReduce, RefusesWhatDoesNotFit) {
+TEST_F(BenchAllReduce, RefusesWhatDoesNotFit) {
   expect_refused("-b 2", "--min-bytes 2: an element of fp32 has 4 bytes");
   expect_refused("-b 2M -e 1M", "--min-bytes 2 MiB is above --max-bytes 1 MiB");
   expect_refused("-d int8", "--type int8: there is no such type");

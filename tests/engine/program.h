@@ -1,4 +1,5 @@
-// The program as a user runs it, in a folder of its own. Used by cli_test and ranks_cli_test.
+// The program as a user runs it, in a folder of its own. Used by cli_test, ranks_cli_test and
+// bench_allreduce_test.
 #pragma once
 
 #include <gtest/gtest.h>
