@@ -13,6 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto kLongestCall = 200ms;   // that returns at all
+constexpr auto kReasonIsLate = 800ms;  // for the channel to say what NCCL has noticed
+
 // Short waits stay short, long ones cost nothing: 20 us, growing to 1 ms.
 class Pause {
  public:
@@ -53,8 +56,7 @@ Communicator::Communicator(int rank, int world, ControlChannel& control,
     : rank_(rank),
       world_(world),
       control_(control),
-      rendezvous_timeout_(deadlines.rendezvous_timeout),
-      peer_timeout_(deadlines.peer_timeout) {
+      rendezvous_timeout_(deadlines.rendezvous_timeout) {
   CUDA_CHECK(cudaGetDevice(&link_->device));
 }
 
@@ -65,8 +67,7 @@ void Communicator::join() {
   control_.on_loss([weak = std::weak_ptr(link_)](const Loss&) {
     if (const auto link = weak.lock()) {
       cudaSetDevice(link->device);
-      link->flight_record.freeze();
-      link->abort();
+      link->freeze_and_abort();
     }
   });
   call("ncclCommInitRankConfig", [&] {
@@ -77,23 +78,35 @@ void Communicator::join() {
 }
 
 Communicator::~Communicator() {
-  if (std::uncaught_exceptions()) link_->abort();  // what is queued will never be answered
+  if (std::uncaught_exceptions()) abort();  // what is queued will never be answered
   const std::lock_guard lock(link_->calls);
   if (!link_->aborted.exchange(true) && link_->comm) ncclCommDestroy(link_->comm);
 }
 
-// A call that does not come back (the CPU device's eager mode runs a collective inside it) must be
-// unblocked all the same.
-void Communicator::Link::abort() {
-  const std::unique_lock lock(calls, 200ms);
-  if (!aborted.exchange(true) && comm) ncclCommAbort(comm);
+ncclResult_t Communicator::Link::state() {
+  const std::lock_guard lock(calls);
+  ncclResult_t result = ncclSuccess;
+  if (aborted) return ncclRemoteError;
+  return ncclCommGetAsyncError(comm, &result) == ncclSuccess ? result : ncclInternalError;
 }
 
-ncclResult_t Communicator::state() {
-  const std::lock_guard lock(link_->calls);
+// In this order: an error ends collectives that are not done.
+void Communicator::Link::look() {
+  const std::size_t ended = flight_record.ended();
+  if (state() == ncclSuccess) flight_record.confirm(ended);
+}
+
+// A call that does not come back (the CPU device's eager mode runs a collective inside it) must be
+// unblocked all the same.
+void Communicator::Link::freeze_and_abort() {
+  const std::size_t ended = flight_record.ended();
+  const std::unique_lock lock(calls, kLongestCall);
+  if (aborted.exchange(true)) return;
   ncclResult_t result = ncclSuccess;
-  if (link_->aborted) return ncclRemoteError;
-  return ncclCommGetAsyncError(link_->comm, &result) == ncclSuccess ? result : ncclInternalError;
+  if (comm && ncclCommGetAsyncError(comm, &result) == ncclSuccess && result == ncclSuccess)
+    flight_record.confirm(ended);
+  flight_record.freeze();
+  if (comm) ncclCommAbort(comm);
 }
 
 // A non-blocking communicator answers "in progress" and goes on by itself; the next call must wait.
@@ -108,16 +121,17 @@ void Communicator::call(const char* name, Call&& nccl_call) {
                       fmt::format("{}: not done after {} ms; does every rank reach the others' "
                                   "NCCL ports? (NCCL_SOCKET_IFNAME, --rendezvous-timeout)",
                                   name, rendezvous_timeout_.count()));
-    result = state();
+    result = link_->state();
   }
   if (result != ncclSuccess) fail(result, name);
 }
 
 // The channel knows who is lost and why; NCCL at best knows that somebody is.
 void Communicator::fail(ncclResult_t result, const char* name) {
+  link_->flight_record.freeze();
   const std::string words = link_->aborted ? "" : ncclGetLastError(link_->comm);
   const bool peer = link_->aborted || result == ncclRemoteError;
-  const auto deadline = std::chrono::steady_clock::now() + peer_timeout_;
+  const auto deadline = std::chrono::steady_clock::now() + kReasonIsLate;
   for (Pause pause; peer && !control_.lost() && std::chrono::steady_clock::now() < deadline;)
     pause();
   if (const auto loss = control_.lost()) throw PeerError(loss->code, loss->rank, loss->message);
@@ -128,17 +142,17 @@ void Communicator::fail(ncclResult_t result, const char* name) {
       fmt::format("{}: {}: {}; rank {}", name, ncclGetErrorString(result), words, rank_));
 }
 
-void Communicator::all_reduce(Span<float> values, const Stream& stream, Place place) {
-  all_reduce(values.data, values.size, ncclFloat32, "fp32", stream, place);
+void Communicator::all_reduce(Span<float> values, const Stream& stream, const Phase& phase) {
+  all_reduce(values.data, values.size, ncclFloat32, "fp32", stream, phase);
 }
 
 void Communicator::all_reduce_rounded(Span<float> values, WireType type, Span<std::uint16_t> wire,
-                                      const Stream& stream, Place place) {
+                                      const Stream& stream, const Phase& phase) {
   const auto reduce_as = [&](auto zero, ncclDataType_t nccl_type, const char* name) {
     using Half = decltype(zero);
     const Span<Half> rounded{reinterpret_cast<Half*>(wire.data), values.size};
     cast(stream.get(), Span<const float>(values), rounded);
-    all_reduce(rounded.data, rounded.size, nccl_type, name, stream, place);
+    all_reduce(rounded.data, rounded.size, nccl_type, name, stream, phase);
     cast(stream.get(), Span<const Half>(rounded), values);
   };
   if (type == WireType::bf16)
@@ -148,8 +162,8 @@ void Communicator::all_reduce_rounded(Span<float> values, WireType type, Span<st
 }
 
 void Communicator::all_reduce(void* values, std::size_t count, ncclDataType_t type,
-                              const char* type_name, const Stream& stream, Place place) {
-  link_->flight_record.issued("all-reduce", type_name, count, place.step, place.bucket);
+                              const char* type_name, const Stream& stream, const Phase& phase) {
+  link_->flight_record.issued("all-reduce", type_name, count, phase);
   control_.set_phase(link_->flight_record.phase());
   call("ncclAllReduce", [&] {
     return ncclAllReduce(values, values, count, type, ncclSum, link_->comm, stream.get());
@@ -165,7 +179,7 @@ void Communicator::all_reduce(const PlainAllReduce& plain, const Stream& stream)
 }
 
 void Communicator::broadcast(Span<float> values, const Stream& stream) {
-  link_->flight_record.issued("broadcast", "fp32", values.size, 0, -1);
+  link_->flight_record.issued("broadcast", "fp32", values.size, {});
   call("ncclBroadcast", [&] {
     return ncclBroadcast(values.data, values.data, values.size, ncclFloat32, 0, link_->comm,
                          stream.get());
@@ -174,13 +188,14 @@ void Communicator::broadcast(Span<float> values, const Stream& stream) {
 }
 
 void Communicator::check() {
-  const ncclResult_t now = control_.lost() ? ncclRemoteError : state();
+  const ncclResult_t now = control_.lost() ? ncclRemoteError : link_->state();
   if (now != ncclSuccess && now != ncclInProgress) fail(now, "a collective");
 }
 
 void Communicator::wait(const Event& event) {
   for (Pause pause;; pause()) {
     const cudaError_t state = cudaEventQuery(event.get());
+    link_->look();
     check();
     if (state == cudaSuccess) return;
     control_.set_phase(link_->flight_record.phase());

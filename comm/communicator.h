@@ -38,17 +38,14 @@ class Communicator {
   int world() const { return world_; }
   ncclComm_t get() const { return link_->comm; }  // to be asked; collectives go through this class
 
-  // Sums over ranks, in place, on the stream. The place is for the flight record.
-  struct Place {
-    std::size_t step = 0;  // from 1
-    int bucket = -1;
-  };
-  void all_reduce(Span<float> values, const Stream& stream, Place place);
+  // Sums over ranks, in place, on the stream. The phase is for the flight record and for the
+  // others, should this rank be lost.
+  void all_reduce(Span<float> values, const Stream& stream, const Phase& phase);
 
   // The same, but 16 bits travel: the values are rounded into `wire` (as many elements), added
   // there and read back. Their sum must not overflow the type: divide before.
   void all_reduce_rounded(Span<float> values, WireType type, Span<std::uint16_t> wire,
-                          const Stream& stream, Place place);
+                          const Stream& stream, const Phase& phase);
 
   // One call of any type, in place or not, that the flight record does not count: for benchmarks.
   struct PlainAllReduce {
@@ -68,19 +65,23 @@ class Communicator {
   // The error of a lost peer or of NCCL, if there is one; cheap.
   void check();
 
+  // What is queued ends without its result, and the others' collectives fail.
+  void abort() { link_->freeze_and_abort(); }
+
   FlightRecord& flight_record() { return link_->flight_record; }
 
  private:
   void all_reduce(void* values, std::size_t count, ncclDataType_t type, const char* type_name,
-                  const Stream& stream, Place place);
+                  const Stream& stream, const Phase& phase);
   template <class Call>
   void call(const char* name, Call&& nccl_call);
-  ncclResult_t state();  // NCCL's asynchronous error
   [[noreturn]] void fail(ncclResult_t result, const char* name);
 
   // What the channel's thread needs when a peer is lost; it may outlive this object by a moment.
   struct Link {
-    void abort();  // any thread, once; unblocks whatever waits in NCCL
+    ncclResult_t state();     // NCCL's asynchronous error
+    void look();              // which collectives are done
+    void freeze_and_abort();  // any thread, once; unblocks whatever waits in NCCL
 
     int device = 0;
     ncclComm_t comm = nullptr;
@@ -91,7 +92,7 @@ class Communicator {
 
   int rank_, world_;
   ControlChannel& control_;
-  std::chrono::milliseconds rendezvous_timeout_, peer_timeout_;
+  std::chrono::milliseconds rendezvous_timeout_;
   std::shared_ptr<Link> link_ = std::make_shared<Link>();
 };
 

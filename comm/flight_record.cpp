@@ -7,16 +7,15 @@
 
 namespace annulus {
 
-void FlightRecord::issued(const char* name, const char* type, std::size_t count, std::size_t step,
-                          int bucket) {
+void FlightRecord::issued(const char* name, const char* type, std::size_t count,
+                          const Phase& phase) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[issued_ % kKept];
   entry.sequence = ++issued_;
   entry.name = name;
   entry.type = type;
   entry.count = count;
-  entry.step = step;
-  entry.bucket = bucket;
+  entry.phase = phase;
   entry.queued = false;
 }
 
@@ -27,28 +26,34 @@ void FlightRecord::queued_on(const Stream& stream) {
   entry.queued = true;
 }
 
-Phase FlightRecord::phase() {
+std::size_t FlightRecord::ended() {
   const std::lock_guard lock(mutex_);
-  done_ = std::max(done_, issued_ > kKept ? issued_ - kKept : 0);
-  const auto is_done = [](const Entry& entry) {
+  std::size_t ended = std::max(confirmed_, issued_ > kKept ? issued_ - kKept : 0);
+  const auto is_over = [](const Entry& entry) {
     return entry.queued && cudaEventQuery(entry.event.get()) == cudaSuccess;
   };
-  while (done_ < issued_ && is_done(entries_[done_ % kKept])) ++done_;
+  while (ended < issued_ && is_over(entries_[ended % kKept])) ++ended;
+  return ended;
+}
+
+void FlightRecord::confirm(std::size_t ended) {
+  const std::lock_guard lock(mutex_);
+  if (!frozen_) confirmed_ = std::max(confirmed_, ended);
+}
+
+Phase FlightRecord::phase() {
+  const std::lock_guard lock(mutex_);
   if (issued_ == 0) return {};
-  const Entry& entry = entries_[std::min(done_, issued_ - 1) % kKept];
-  return {.name = entry.name, .step = entry.step, .bucket = entry.bucket};
+  const std::size_t oldest = std::max(confirmed_, issued_ > kKept ? issued_ - kKept : 0);
+  return entries_[std::min(oldest, issued_ - 1) % kKept].phase;
 }
 
 void FlightRecord::freeze() {
   const std::lock_guard lock(mutex_);
-  if (frozen_) return;
   frozen_ = true;
-  for (Entry& entry : entries_)
-    entry.done = entry.queued && cudaEventQuery(entry.event.get()) == cudaSuccess;
 }
 
 std::string FlightRecord::json(int rank, const std::string& reason) {
-  freeze();
   const std::lock_guard lock(mutex_);
   std::vector<const Entry*> used;
   for (const Entry& entry : entries_)
@@ -62,9 +67,10 @@ std::string FlightRecord::json(int rank, const std::string& reason) {
                            {"name", entry->name},
                            {"type", entry->type},
                            {"count", entry->count},
-                           {"step", entry->step},
-                           {"bucket", entry->bucket},
-                           {"state", entry->done ? "done" : "issued"}});
+                           {"phase", entry->phase.name},
+                           {"step", entry->phase.step},
+                           {"bucket", entry->phase.bucket},
+                           {"state", entry->sequence <= confirmed_ ? "done" : "issued"}});
   const nlohmann::ordered_json record{
       {"rank", rank}, {"reason", reason}, {"collectives", collectives}};
   return record.dump(1);

@@ -23,17 +23,24 @@ class FlightRecord {
 
   // One collective, in two calls around its own: about to be issued (`name` and `type` are
   // literals), and now on its stream.
-  void issued(const char* name, const char* type, std::size_t count, std::size_t step, int bucket);
+  void issued(const char* name, const char* type, std::size_t count, const Phase& phase);
   void queued_on(const Stream& stream);
 
-  // Where the oldest collective that is not done belongs: where this rank is.
+  // Collectives that are over, counted from the first; they end in the order of their calls. A
+  // communicator that fails ends all of them: the count is confirmed once NCCL, asked after it,
+  // says that there is no error.
+  std::size_t ended();
+  void confirm(std::size_t ended);
+
+  // Of the oldest collective that is not confirmed: where this rank is.
   Phase phase();
 
-  // Asks each collective's event whether it is done, once: an aborted communicator completes
-  // everything, so this comes before the abort. Any thread.
+  // What is confirmed from now on comes from a communicator that fails, and does not count. Any
+  // thread.
   void freeze();
 
-  // {"rank":…,"reason":…,"collectives":[{"sequence","name","type","count","step","bucket","state"}]}
+  // {"rank":…,"reason":…,"collectives":
+  //   [{"sequence","name","type","count","phase","step","bucket","state":"done" or "issued"}]}
   std::string json(int rank, const std::string& reason);
 
   // flight-rank<r>.json in the folder; a folder that cannot be written is no second failure.
@@ -43,14 +50,14 @@ class FlightRecord {
   struct Entry {
     std::size_t sequence = 0;  // from 1; 0: unused
     const char *name = "", *type = "";
-    std::size_t count = 0, step = 0;
-    int bucket = -1;
-    bool queued = false, done = false;
+    std::size_t count = 0;
+    Phase phase;
+    bool queued = false;
     Event event;
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::size_t issued_ = 0, done_ = 0;  // collectives; done_ of them are known to be
+  std::size_t issued_ = 0, confirmed_ = 0;  // collectives
   bool frozen_ = false;
 };
 

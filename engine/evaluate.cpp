@@ -58,7 +58,7 @@ Evaluation Evaluator::run(const Weights& weights, Communicator* communicator) co
   CUDA_CHECK(cudaMemsetAsync(results_.span().data, 0, results_.bytes(), stream.get()));
   for (std::size_t b = rank; b < batches; b += world)
     run_batch(weights, b + 1 == batches && last_ ? *last_ : *full_, b);
-  if (communicator) communicator->all_reduce(results_.span(), stream, {});
+  if (communicator) communicator->all_reduce(results_.span(), stream, {.name = "evaluation"});
   const Event done;
   done.record(stream);
   if (communicator) communicator->wait(done);

@@ -16,7 +16,7 @@ namespace {
 void write_line(const std::filesystem::path& path, const std::string& text,
                 std::ios::openmode mode) {
   std::ofstream stream(path, std::ios::out | mode);
-  stream << text << '\n';
+  stream << text + '\n';  // one write: a killed rank leaves whole lines
   stream.close();
   if (!stream)
     throw UserError(ExitCode::storage,

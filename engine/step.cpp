@@ -126,13 +126,13 @@ void TrainStep::read_head(std::size_t slot, StepParts parts) {
 // In 16 bits if so asked; but losses, hits and statistics, at the head, travel in fp32.
 void TrainStep::sum_over_ranks(Span<float> values, std::size_t bucket) {
   const Stream& stream = device_.communication;
-  const Communicator::Place place{.step = updates_ + 1, .bucket = static_cast<int>(bucket)};
+  const Phase phase{.name = "step", .step = updates_ + 1, .bucket = static_cast<int>(bucket)};
   const std::size_t head = bucket == 0 ? model_.layout().head() : 0;
   const std::size_t exact = options_.wire == WireType::fp32 ? values.size : head;
-  if (exact) options_.communicator->all_reduce(values.subspan(0, exact), stream, place);
+  if (exact) options_.communicator->all_reduce(values.subspan(0, exact), stream, phase);
   if (exact < values.size)
     options_.communicator->all_reduce_rounded(values.subspan(exact, values.size - exact),
-                                              options_.wire, wire_.span(), stream, place);
+                                              options_.wire, wire_.span(), stream, phase);
 }
 
 TrainStep::TrainStep(const Model& model, const Device& device, const ResidentData& data,
@@ -192,7 +192,7 @@ void TrainStep::prepare_exchange() {
                .sum = [this](Span<float> values) {
                  if (options_.communicator)
                    options_.communicator->all_reduce(values, device_.compute,
-                                                     {.step = updates_ + 1});
+                                                     {.name = "step", .step = updates_ + 1});
                }};
 }
 

@@ -46,28 +46,6 @@ Augmentation augmentation_of(const Recipe& recipe, const ResidentData& data) {
   return augmentation;
 }
 
-// Sums the step results of one epoch; a loss that is not finite ends the run.
-class EpochTotals {
- public:
-  void add(const StepResult& result) {
-    if (!std::isfinite(result.loss))
-      throw UserError(ExitCode::diverged,
-                      fmt::format("training diverged: the loss of update {} is {}; try a lower "
-                                  "--lr or a longer --warmup",
-                                  result.update + 1, result.loss));
-    samples_ += result.samples;
-    loss_ += result.loss * double(result.samples);
-    hits_ += result.accuracy * double(result.samples);
-  }
-  std::size_t samples() const { return samples_; }
-  double loss() const { return loss_ / double(samples_); }
-  double accuracy() const { return hits_ / double(samples_); }
-
- private:
-  std::size_t samples_ = 0;
-  double loss_ = 0, hits_ = 0;
-};
-
 Model build_model(const TrainOptions& options, const Datasets& data) {
   return find_model(options.model)
       .build({.image = data.train.image,
@@ -107,20 +85,21 @@ class Training {
     step_.emplace(
         model_, device_, train_data_, step_options(), weights_, optimizer_,
         [this](const StepResult& result, const StepTimes& times) { on_result(result, times); });
-    if (communicator_) join_ranks();
   }
 
   std::vector<EpochMetrics> run() try {
+    if (communicator_) join_ranks();
     for (std::uint32_t epoch = 0; step_->updates() < plan_.updates; ++epoch) run_epoch(epoch);
     if (communicator_) {
       if (options_.trace) write_trace();
       if (world_.first()) print_communication(history_.back());
+      world_.control->set_phase({.name = "end"});
       world_.control->barrier("the end of training");
     }
     return history_;
   } catch (const std::exception& error) {
-    if (communicator_)
-      communicator_->flight_record().write(folder_.path(), world_.rank(), error.what());
+    if (communicator_) end_badly(error.what());
+    cudaDeviceSynchronize();  // what is queued uses what is about to be freed
     throw;
   }
 
@@ -139,6 +118,14 @@ class Training {
     done.record(device_.compute);
     communicator_->wait(done);
     expect_same_weights("the weights before training");
+  }
+
+  // The others get the reason before NCCL tells them that this rank is gone.
+  void end_badly(const std::string& reason) {
+    communicator_->flight_record().freeze();
+    world_.leave_for_this_exception();
+    communicator_->flight_record().write(folder_.path(), world_.rank(), reason);
+    communicator_->abort();
   }
 
   StepOptions step_options() {
@@ -173,6 +160,7 @@ class Training {
     step_->finish();
     metrics.train_seconds = seconds_since(train_start);
 
+    if (communicator_) world_.control->set_phase({.name = "evaluation"});
     const auto evaluation_start = Clock::now();
     metrics.validation = evaluator_.run(weights_, communicator_ ? &*communicator_ : nullptr);
     metrics.evaluation_seconds = seconds_since(evaluation_start);

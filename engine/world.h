@@ -17,6 +17,9 @@ struct World {
   int rank() const { return identity.rank; }
   int ranks() const { return identity.world; }
   bool first() const { return identity.rank == 0; }  // the one that speaks and writes
+
+  // In a handler: tells the others that this rank ends, and why; only the first call counts.
+  void leave_for_this_exception() const;
 };
 
 }  // namespace annulus

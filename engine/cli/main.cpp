@@ -9,7 +9,7 @@
 #include "engine/cli/bench_allreduce.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/doctor.h"
-#include "engine/cli/outcome.h"
+#include "engine/outcome.h"
 #include "kernels/check.h"
 
 namespace {

@@ -12,7 +12,6 @@
 #include "comm/launcher.h"
 #include "comm/mpi_bootstrap.h"
 #include "engine/build_info.h"
-#include "engine/cli/outcome.h"
 
 namespace annulus {
 namespace {
@@ -119,8 +118,7 @@ int run_as_ranks(const RankOptions& options, const std::vector<std::string>& com
   try {
     work(world);
   } catch (...) {
-    const Outcome outcome = outcome_of(std::current_exception());
-    world.control->leave(outcome.code, outcome.message);
+    world.leave_for_this_exception();
     throw;
   }
   world.control->leave(ExitCode::done, "");

@@ -12,11 +12,13 @@ TEST(FlightRecord, KeepsTheLast64InOrder) {
   const Stream stream;
   FlightRecord record;
   for (std::size_t i = 1; i <= 100; ++i) {
-    record.issued("all-reduce", "fp32", 10 * i, i, 2);
+    record.issued("all-reduce", "fp32", 10 * i, {.name = "step", .step = i, .bucket = 2});
     record.queued_on(stream);
   }
-  record.issued("all-reduce", "fp32", 7, 101, 3);  // on no stream yet: it hangs
+  // On no stream yet: it hangs.
+  record.issued("all-reduce", "fp32", 7, {.name = "step", .step = 101, .bucket = 3});
   stream.synchronize();
+  record.confirm(record.ended());
   const auto json = nlohmann::json::parse(record.json(1, "rank 0 was lost"));
   EXPECT_EQ(json["rank"], 1);
   EXPECT_EQ(json["reason"], "rank 0 was lost");
@@ -36,25 +38,32 @@ TEST(FlightRecord, ThePhaseIsThatOfTheOldestThatIsNotDone) {
   FlightRecord record;
   EXPECT_EQ(record.phase().step, 0u);
   for (int bucket = 0; bucket < 2; ++bucket) {
-    record.issued("all-reduce", "fp32", 1, 5, bucket);
+    record.issued("all-reduce", "fp32", 1, {.name = "step", .step = 5, .bucket = bucket});
     record.queued_on(stream);
   }
-  record.issued("all-reduce", "fp32", 1, 6, 0);
+  record.issued("all-reduce", "fp32", 1, {.name = "step", .step = 6, .bucket = 0});
   stream.synchronize();
+  EXPECT_EQ(record.ended(), 2u);
+  EXPECT_EQ(record.phase().step, 5u);  // not confirmed yet
+  record.confirm(2);
+  EXPECT_STREQ(record.phase().name, "step");
   EXPECT_EQ(record.phase().step, 6u);
   EXPECT_EQ(record.phase().bucket, 0);
   record.queued_on(stream);
   stream.synchronize();
+  record.confirm(record.ended());
   EXPECT_EQ(record.phase().step, 6u);  // all are done: the last one
 }
 
-TEST(FlightRecord, WhatIsDoneIsAskedBeforeTheAbort) {
+// A communicator that fails ends all that is queued.
+TEST(FlightRecord, WhatEndsAfterTheFailureIsNotDone) {
   const Stream stream;
   FlightRecord record;
-  record.issued("broadcast", "fp32", 1, 0, -1);
+  record.issued("broadcast", "fp32", 1, {});
   record.freeze();
   record.queued_on(stream);
   stream.synchronize();
+  record.confirm(record.ended());
   const auto json = nlohmann::json::parse(record.json(0, ""));
   EXPECT_EQ(json["collectives"][0]["state"], "issued");
 }

@@ -9,9 +9,9 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tests/engine/files.h"
 
 namespace annulus::test {
 
@@ -19,13 +19,6 @@ struct Outcome {
   int code = -1;
   std::string out, err;
 };
-
-inline std::string slurp(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 class Program : public testing::Test {
  protected:

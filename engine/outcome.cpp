@@ -1,5 +1,5 @@
 // See outcome.h.
-#include "engine/cli/outcome.h"
+#include "engine/outcome.h"
 
 #include <fmt/format.h>
 
