@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "bench/random_images.h"
-#include "engine/cli/outcome.h"
+#include "engine/outcome.h"
 #include "engine/cli/ranks.h"
 #include "engine/model/models.h"
 #include "engine/profile.h"
