@@ -3,6 +3,7 @@
 #include "comm/cpu/signal.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,12 +24,15 @@ void futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t 
 }  // namespace
 
 void Signal::raise(std::uint32_t value) {
+  core_.store(sched_getcpu(), std::memory_order_relaxed);
   value_.store(value, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex(value_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
+// Where the raiser was last seen on this core, a pause would only keep it from running.
 bool Signal::reaches_soon(std::uint32_t value, const Patience& patience) const {
-  Waiter waiter(patience);
+  const bool same_core = core_.load(std::memory_order_relaxed) == sched_getcpu();
+  Waiter waiter({.pauses = same_core ? 0 : patience.pauses, .yields = patience.yields});
   do {
     if (has_reached(value)) return true;
   } while (waiter.stays_awake());

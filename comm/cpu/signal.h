@@ -34,6 +34,7 @@ class alignas(64) Signal {
 
   std::atomic<std::uint32_t> value_;
   std::atomic<std::uint32_t> sleepers_;
+  std::atomic<std::int32_t> core_;  // that the raiser ran on
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };
 
