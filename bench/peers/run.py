@@ -91,4 +91,5 @@ def main():
     print_table(take_turns(options))
 
 
-main()
+if __name__ == "__main__":
+    main()
