@@ -111,6 +111,7 @@ class Training {
         *world_.control, ExitCode::usage, "the model and its buckets",
         fmt::format("{} with {} classes, {} parameters, {}", model_.name(), model_.classes(),
                     model_.parameter_count(), describe(profile_.buckets())));
+    if (world_.first()) fmt::print(stderr, "{}\n", describe(profile_.buckets()));
     communicator_->join();
     communicator_->broadcast(weights_.parameters.span(), device_.compute);
     communicator_->broadcast(weights_.running.span(), device_.compute);
