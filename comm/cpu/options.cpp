@@ -21,13 +21,21 @@ struct Option {
   Parser parse;
 };
 
+bool parse_positive(std::string_view value, int& number) {
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  return error == std::errc() && stop == end && number > 0;
+}
+
 bool parse_timeout(std::string_view value, Options& options) {
-  std::uint32_t milliseconds = 0;
-  const auto [end, error] =
-      std::from_chars(value.data(), value.data() + value.size(), milliseconds);
-  if (error != std::errc() || end != value.data() + value.size() || milliseconds == 0) return false;
+  int milliseconds = 0;
+  if (!parse_positive(value, milliseconds)) return false;
   options.timeout = std::chrono::milliseconds(milliseconds);
   return true;
+}
+
+bool parse_version(std::string_view value, Options& options) {
+  return parse_positive(value, options.version);
 }
 
 bool parse_switch(std::string_view value, bool& on) {
@@ -59,6 +67,9 @@ constexpr std::array kOptions = {
     Option{{"ANNULUS_CPU_NCCL_SILENT", "0", "0 or 1",
             "1: a dead peer is not reported and only hangs, as it often does with real NCCL"},
            parse_silent},
+    Option{{"ANNULUS_CPU_NCCL_VERSION", "that of nccl.h", "a number such as 21805",
+            "what ncclGetVersion says: to see how ranks with different versions are refused"},
+           parse_version},
     Option{{"NCCL_SHM_DISABLE", "0", "0 or 1",
             "1: ranks of one host use the TCP ring instead of shared memory"},
            parse_no_shared_memory},

@@ -15,6 +15,7 @@ struct Options {
   bool silent = false;
   bool shared_memory = true;
   std::string host;  // empty: this machine's boot
+  int version = 0;   // 0: that of nccl.h
 };
 
 // Throws UserError (usage) for a value that is not accepted.

@@ -1,6 +1,7 @@
 // A run of `annulus train` on several ranks, started by its launcher or each by hand, in a folder
 // of its own; and the checks that hold however it ended: nothing is left, no file is half written,
-// flight records can be read. Used by faults_test and refused_test.
+// flight records can be read. Used by faults_test, refused_test and
+// other_launchers_test.
 #pragma once
 
 #include <arpa/inet.h>
@@ -18,7 +19,7 @@
 
 namespace annulus::test {
 
-enum class Start { by_hand, by_launcher };
+enum class Start { by_hand, by_launcher, by_command };
 
 class RunOfRanks {
  public:
@@ -28,14 +29,19 @@ class RunOfRanks {
   struct Options {
     int ranks = 2;
     Start start = Start::by_hand;
+    Words command;  // what starts the ranks, before the program
     Words arguments, settings;
     std::function<void(int rank, Words& arguments, Words& settings)> of_rank;
   };
 
   explicit RunOfRanks(Options options) : options_(std::move(options)) {
     std::filesystem::create_directories(folder_ / "tmp");
-    if (options_.start == Start::by_launcher) {
-      Words command = train({"--ranks", std::to_string(options_.ranks)});
+    if (options_.start != Start::by_hand) {
+      Words command = options_.command;
+      const Words own = options_.start == Start::by_command
+                            ? train({})
+                            : train({"--ranks", std::to_string(options_.ranks)});
+      command.insert(command.end(), own.begin(), own.end());
       processes_.emplace_back(folder_, "launcher", command, settings());
       return;
     }
@@ -82,6 +88,13 @@ class RunOfRanks {
     for (const std::string& inode : sockets_of(processes_with(tag_))) sockets_.insert(inode);
     signalled_ = Clock::now();
     kill(pid_of(rank), number);
+  }
+  void signal_launcher(int number) {
+    signalled_ = Clock::now();
+    for (const pid_t pid : processes_with(tag_))
+      if (variable_of(pid, launcher_environment::rank).empty() &&
+          (options_.command.empty() || pid != launcher().pid()))
+        kill(pid, number);
   }
   double seconds_since_signal() const {
     return std::chrono::duration<double>(Clock::now() - signalled_).count();
