@@ -139,10 +139,14 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
                "write the last steps of all ranks to trace.json, for chrome://tracing or Perfetto")
       ->envname("ANNULUS_TRACE")
       ->group(communication);
-  app.add_flag("!--no-comm", c.options.communicate,
-               "measure the step without its all-reduces; the ranks drift apart")
+  app.add_flag_callback(
+         "--no-comm", [&c] { c.options.communicate = false; },
+         "measure the step without its all-reduces; the ranks drift apart")
+      ->envname("ANNULUS_NO_COMM")
       ->group(communication);
-  app.add_flag("!--comm-only", c.options.compute, "measure the step's all-reduces alone")
+  app.add_flag_callback(
+         "--comm-only", [&c] { c.options.compute = false; }, "measure the step's all-reduces alone")
+      ->envname("ANNULUS_COMM_ONLY")
       ->group(communication);
   add(app, "Output", "--out", c.out,
       "run folder: config.json, metrics.jsonl, model.safetensors (default: runs/TIME-MODEL)");
