@@ -68,9 +68,17 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
 
   compute.wait(flight.stamps.done());  // the next forward pass reads what the last update wrote
   flight.update = updates_;
-  flight.samples = samples;
+  flight.samples = parts.communicate ? samples : own_samples(step);
   flight.pending = true;
   if (parts.update) ++updates_;
+}
+
+// What a step without communication has seen.
+std::size_t TrainStep::own_samples(std::size_t step) const {
+  std::size_t count = 0;
+  for (int v = 0; v < virtual_ranks(); ++v)
+    count += options_.batches.slice(step, rank_ * virtual_ranks() + v).count;
+  return count;
 }
 
 // A short last batch may leave a rank without samples. It adds zeros, and is there for every

@@ -79,6 +79,7 @@ class TrainStep {
   void run_without_images(const Pass& pass, Span<float> gradients,
                           const Plan::Finished& finished) const;
   void prepare_exchange();
+  std::size_t own_samples(std::size_t step) const;
   void sum_over_ranks(Span<float> values, std::size_t bucket);
   void read_head(std::size_t slot, StepParts parts);
   void collect(std::size_t slot);

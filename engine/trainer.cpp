@@ -167,7 +167,7 @@ class Training {
     metrics.evaluation_seconds = seconds_since(evaluation_start);
     if (communicator_ && complete())
       expect_same_weights(fmt::format("the weights after epoch {}", epoch + 1));
-    if (communicator_) metrics.overlap = profile_.report(*world_.control);
+    if (communicator_ && options_.communicate) metrics.overlap = profile_.report(*world_.control);
     metrics.time = std::chrono::system_clock::now();
     metrics.epoch = epoch + 1;
     metrics.updates = step_->updates();
