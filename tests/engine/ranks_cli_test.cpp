@@ -1,5 +1,6 @@
 // `annulus train --ranks N` as a user runs it: ranks as processes, over shared memory and TCP, hold
 // the bits of as many virtual ranks; every image is seen once; only rank 0 speaks on stdout.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -35,6 +36,7 @@ class RanksProgram : public annulus::test::Program {
   // The weights of a run, which must have ended well and without a word from the device's checker.
   std::string weights_of(const std::string& name, const std::string& options,
                          const std::string& environment = "") const {
+    std::filesystem::remove_all(folder_ / name);
     const Outcome outcome = train(options + " --out " + name, environment);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err.find("annulus cpu device"), std::string::npos) << outcome.err;
@@ -47,13 +49,17 @@ class RanksProgram : public annulus::test::Program {
 };
 
 TEST_F(RanksProgram, SameBitsAsVirtualRanksOverBothTransports) {
-  const std::string run = "--model seed-cnn --max-steps 20 --bucket-size 16K,100K ";
-  for (const std::string n : {"2", "4"}) {
-    const std::string virtual_rank = weights_of("vrank" + n, run + "--virtual-ranks " + n);
-    ASSERT_GT(virtual_rank.size(), 1000000u);
-    EXPECT_EQ(virtual_rank, weights_of("shm" + n, run + "--ranks " + n)) << n;
-    EXPECT_EQ(weights_of("vring" + n, run + "--sum-order ring --virtual-ranks " + n),
-              weights_of("tcp" + n, run + "--sum-order ring --ranks " + n, kTcp))
+  const auto options = [](const char* ranks_option, const char* n, const char* order) {
+    return fmt::format(
+        "--model seed-cnn --max-steps 20 --bucket-size 16K,100K --sum-order {} {} {}", order,
+        ranks_option, n);
+  };
+  for (const char* n : {"2", "4"}) {
+    const std::string by_rank = weights_of("by-rank", options("--virtual-ranks", n, "rank"));
+    ASSERT_GT(by_rank.size(), 1000000u);
+    EXPECT_EQ(by_rank, weights_of("memory", options("--ranks", n, "rank"))) << n;
+    EXPECT_EQ(weights_of("by-ring", options("--virtual-ranks", n, "ring")),
+              weights_of("tcp", options("--ranks", n, "ring"), kTcp))
         << n;
   }
 }
@@ -91,9 +97,9 @@ TEST_F(RanksProgram, ThreeRanksSeeEachOf1003ImagesOnce) {
 }
 
 TEST_F(RanksProgram, OneHalfOfTheStepAlone) {
-  for (const std::string half : {"--no-comm", "--comm-only"}) {
+  for (const char* half : {"--no-comm", "--comm-only"}) {
     const Outcome outcome =
-        train("--model mlp --ranks 2 --max-steps 10 --out half" + half + " " + half);
+        train(fmt::format("--model mlp --ranks 2 --max-steps 10 --out half{} {}", half, half));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
   }
 }
