@@ -297,7 +297,25 @@ TEST(PermanentFailures, ARunThatDiverges) {
   }
 }
 
-// One rank is out of memory after the rendezvous: the launcher's code is that rank's.
+// In the middle of training: rank 0's first epoch line has nowhere to go.
+TEST(PermanentFailures, AFullDisk) {
+  RunOfRanks run(
+      {.ranks = 3,
+       .arguments = kEndless,
+       .of_rank = [](int rank, RunOfRanks::Words& arguments, RunOfRanks::Words&) {
+         if (rank == 0)
+           arguments.insert(arguments.begin(), {"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full"});
+       }});
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(run.rank(rank).code(), 6) << run.rank(rank).err();
+    EXPECT_NE(run.rank(rank).err().find("stdout: cannot be written"), std::string::npos);
+    run.unfinished_collective(rank);
+  }
+  run.expect_whole_files();
+  run.expect_nothing_left();
+}
+
+// After the rendezvous, before NCCL is set up.
 TEST(PermanentFailures, DeviceMemoryThatOneRankLacks) {
   RunOfRanks run({.ranks = 3,
                   .arguments = kEndless,
