@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@ class AnnulusProcess {
     pointers.push_back(nullptr);
     pid_ = fork();
     if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test itself be killed
     for (const char* name : {"ANNULUS_DATA", "EPOCHS", "ANNULUS_CPU_MODE"}) unsetenv(name);
     for (const std::string& setting : settings) putenv(strdup(setting.c_str()));
     if (chdir(folder.c_str()) != 0) _exit(98);
