@@ -100,7 +100,9 @@ void Communicator::Link::look() {
 // unblocked all the same.
 void Communicator::Link::freeze_and_abort() {
   const std::size_t ended = flight_record.ended();
-  const std::unique_lock lock(calls, kLongestCall);
+  std::unique_lock lock(calls, std::defer_lock);
+  const auto deadline = std::chrono::steady_clock::now() + kLongestCall;
+  for (Pause pause; !lock.try_lock() && std::chrono::steady_clock::now() < deadline;) pause();
   if (aborted.exchange(true)) return;
   ncclResult_t result = ncclSuccess;
   if (comm && ncclCommGetAsyncError(comm, &result) == ncclSuccess && result == ncclSuccess)

@@ -85,7 +85,7 @@ class Communicator {
 
     int device = 0;
     ncclComm_t comm = nullptr;
-    std::timed_mutex calls;  // held inside NCCL's calls, so that abort does not pull comm away
+    std::mutex calls;  // held inside NCCL's calls, so that abort does not pull comm away
     std::atomic<bool> aborted{false};
     FlightRecord flight_record;
   };
