@@ -93,11 +93,13 @@ Json merge_traces(const std::vector<std::vector<TraceEvent>>& ranks, const std::
   return {{"traceEvents", events}, {"displayTimeUnit", "ms"}, {"metadata", metadata}};
 }
 
-std::string gather_trace(ControlChannel& control, int rank, const std::deque<StepTimes>& steps) {
+std::string gather_trace(ControlChannel* control, int rank, const std::deque<StepTimes>& steps) {
   const std::vector<TraceEvent> mine = trace_of(steps);
   const auto mark = std::find_if(mine.begin(), mine.end(),
                                  [](const TraceEvent& e) { return e.track == "communication"; });
-  const std::vector<std::string> texts = control.gather(to_json(mine).dump());
+  const std::string text_of_mine = to_json(mine).dump();
+  const std::vector<std::string> texts =
+      control ? control->gather(text_of_mine) : std::vector{text_of_mine};
   if (rank != 0) return "";
   std::vector<std::vector<TraceEvent>> ranks;
   for (const std::string& text : texts) ranks.push_back(from_json(text));

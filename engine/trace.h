@@ -31,7 +31,8 @@ std::vector<double> clock_offsets(const std::vector<std::vector<TraceEvent>>& ra
 nlohmann::ordered_json merge_traces(const std::vector<std::vector<TraceEvent>>& ranks,
                                     const std::string& mark);
 
-// Collective: rank 0 returns the file's text, the others nothing.
-std::string gather_trace(ControlChannel& control, int rank, const std::deque<StepTimes>& steps);
+// Collective over the channel's ranks, if there is one: rank 0 returns the file's text, the others
+// nothing.
+std::string gather_trace(ControlChannel* control, int rank, const std::deque<StepTimes>& steps);
 
 }  // namespace annulus

@@ -90,8 +90,8 @@ class Training {
   std::vector<EpochMetrics> run() try {
     if (communicator_) join_ranks();
     for (std::uint32_t epoch = 0; step_->updates() < plan_.updates; ++epoch) run_epoch(epoch);
+    if (options_.trace) write_trace();
     if (communicator_) {
-      if (options_.trace) write_trace();
       if (world_.first()) print_communication(history_.back());
       world_.control->set_phase({.name = "end"});
       world_.control->barrier("the end of training");
@@ -186,7 +186,7 @@ class Training {
   }
 
   void write_trace() {
-    const std::string trace = gather_trace(*world_.control, world_.rank(), profile_.steps());
+    const std::string trace = gather_trace(world_.control.get(), world_.rank(), profile_.steps());
     if (world_.first()) folder_.write("trace.json", trace);
   }
 
