@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "bench/random_images.h"
-#include "engine/outcome.h"
 #include "engine/cli/ranks.h"
 #include "engine/model/models.h"
+#include "engine/outcome.h"
 #include "engine/profile.h"
 #include "engine/step.h"
 
