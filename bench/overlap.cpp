@@ -195,16 +195,22 @@ int run_program(int argc, char** argv) {
   RankOptions ranks;
   CLI::App app("Times the training step of several ranks by bucket plan.", "bench_overlap");
   app.add_option("--model", options.model, "a model of annulus train")->capture_default_str();
-  app.add_option("--batch-size", options.batch, "images per rank")->capture_default_str();
-  app.add_option("--seconds", options.seconds, "for each bucket plan")->capture_default_str();
-  app.add_option("--plans", options.plans, "bucket plans, as --bucket-size takes them")
+  app.add_option("--batch-size", options.batch, "images per rank")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "for each bucket plan")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  app.add_option("--plans", options.plans,
+                 "bucket plans as --bucket-size takes them, a semicolon between them")
+      ->capture_default_str()
       ->delimiter(';');
   app.add_flag("--json", options.json, "one JSON object a plan instead of a table");
-  add_rank_options(app, ranks);
   ranks.ranks = "2";
+  add_rank_options(app, ranks);
   CLI11_PARSE(app, argc, argv);
   return run_as_ranks(ranks, std::vector<std::string>(argv, argv + argc), {}, [&](World& world) {
-    if (!world.control) throw UserError(ExitCode::usage, "bench_overlap needs --ranks 2 or more");
+    if (!world.control) throw UserError(ExitCode::usage, "--ranks: two or more are needed");
     run(options, world);
   });
 }

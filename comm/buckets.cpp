@@ -11,6 +11,7 @@
 namespace annulus {
 namespace {
 
+constexpr std::size_t kMostSizes = 64;
 constexpr std::size_t kLine = 64;  // floats: the 256 bytes on which every parameter begins
 
 [[noreturn]] void refuse(const std::string& text, const char* why) {
@@ -48,6 +49,7 @@ std::vector<std::size_t> parse_bucket_sizes(const std::string& text) {
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     sizes.push_back(parse_size(text, rest.substr(0, comma)));
+    if (sizes.size() > kMostSizes) refuse(text.substr(0, 20) + "…", "more than 64 sizes");
     if (comma == rest.npos) return sizes;
     rest.remove_prefix(comma + 1);
   }
@@ -59,7 +61,7 @@ std::vector<Bucket> plan_buckets(std::size_t floats, const std::vector<std::size
     const std::size_t wanted =
         std::max(kLine, whole_lines(sizes[std::min(buckets.size(), sizes.size() - 1)]));
     const std::size_t left = floats - begin;
-    if (!buckets.empty() && 2 * left < wanted) {
+    if (!buckets.empty() && 8 * left < wanted) {
       buckets.back().end = floats;
       break;
     }

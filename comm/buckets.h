@@ -24,7 +24,7 @@ struct Bucket {
 std::vector<std::size_t> parse_bucket_sizes(const std::string& text);
 
 // Cuts `floats` into buckets of those sizes, each a whole number of 256-byte lines; what is left at
-// the end and is smaller than half a bucket joins the last one.
+// the end and is smaller than an eighth of a bucket joins the last one.
 std::vector<Bucket> plan_buckets(std::size_t floats, const std::vector<std::size_t>& sizes);
 
 // "3 buckets: 64 KiB, 1 MiB, 1.1 MiB".

@@ -1,6 +1,7 @@
 // The hub's thread, its guests and the rendezvous; what it does for ranks that are in:
 // comm/control_hub_ranks.cpp. The invariants: comm/control_hub.h.
 #include "comm/control_hub.h"
+#include "comm/console.h"
 
 #include <fmt/format.h>
 
@@ -55,7 +56,7 @@ void Hub::run() {
   try {
     while (!finished()) serve();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "annulus: the control channel of rank 0 failed: {}\n", error.what());
+    note(fmt::format("annulus: the control channel of rank 0 failed: {}\n", error.what()));
   }
   for (Seat& seat : seats_) seat.connection.reset();  // who is still there takes rank 0 for lost
   guests_.clear();
@@ -165,8 +166,7 @@ void Hub::let_all_in() {
   std::vector<Hello> hellos;
   for (const Seat& seat : seats_) hellos.push_back(seat.hello);
   const FactCheck check = compare_facts(hellos);
-  for (const std::string& warning : check.warnings)
-    fmt::print(stderr, "annulus: warning: {}\n", warning);
+  for (const std::string& warning : check.warnings) note("annulus: warning: " + warning + "\n");
   if (check.refusal) return refuse_all(*check.refusal);
   {
     const std::lock_guard lock(mutex_);

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/console.h"
 #include "comm/launcher_cores.h"
 #include "comm/launcher_environment.h"
 #include "comm/launcher_process.h"
@@ -260,10 +261,10 @@ bool Launch::running() const {
 int Launch::conclude() const {
   if (cause_.weight == Cause::Weight::none) return 0;
   if (forwarded_ != 0 && permanent_code_ == 0) {
-    fmt::print(stderr, "annulus: stopped by SIG{}\n", sigabbrev_np(forwarded_));
+    annulus::note(fmt::format("annulus: stopped by SIG{}\n", sigabbrev_np(forwarded_)));
     return 128 + forwarded_;
   }
-  fmt::print(stderr, "annulus: {}\n", cause_.text);
+  annulus::note("annulus: " + cause_.text + "\n");
   return permanent_code_ != 0 ? permanent_code_ : cause_.code;
 }
 

@@ -24,6 +24,7 @@ nlohmann::ordered_json overlap_json(const OverlapReport& report) {
   nlohmann::ordered_json buckets = nlohmann::ordered_json::array();
   for (const BucketReport& b : report.buckets) buckets.push_back(bucket_json(b));
   return {{"steps", report.steps},
+          {"step_ms", number(report.step)},
           {"overlap", number(report.overlap)},
           {"exposed_ms", number(report.exposed)},
           {"waiting_ms", number(report.waiting)},
@@ -49,8 +50,9 @@ std::string epoch_line(const EpochMetrics& m) {
       timestamp(m.time), m.epoch, m.loss, m.accuracy, m.validation.loss, m.validation.accuracy,
       m.images_per_second());
   if (m.overlap && m.overlap->steps) {
-    line += fmt::format(" overlap={:.3f} exposed_ms={:.3f} waiting_ms={:.3f}", m.overlap->overlap,
-                        m.overlap->exposed, m.overlap->waiting);
+    line +=
+        fmt::format(" step_ms={:.2f} overlap={:.3f} exposed_ms={:.3f} waiting_ms={:.3f}",
+                    m.overlap->step, m.overlap->overlap, m.overlap->exposed, m.overlap->waiting);
     if (std::isfinite(m.overlap->interference))
       line += fmt::format(" interference={:.3f}", m.overlap->interference);
   }

@@ -31,8 +31,8 @@ struct EpochMetrics {
 std::string timestamp(std::chrono::system_clock::time_point time);
 
 // "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=…
-// images_per_sec=401.2", and with several ranks " overlap=0.93 exposed_ms=0.41 waiting_ms=0.10
-// interference=0.04".
+// images_per_sec=401.2", and with several ranks " step_ms=140.21 overlap=0.93 exposed_ms=0.41
+// waiting_ms=0.10 interference=0.04".
 std::string epoch_line(const EpochMetrics& metrics);
 
 // One JSON object, no newline; a number that is not finite is null.

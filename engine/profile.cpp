@@ -25,7 +25,7 @@ double exposed_part(const std::vector<Interval>& computing, double begin, double
 }
 
 std::vector<double> numbers_of(const OverlapReport& r) {
-  std::vector<double> numbers{r.overlap, r.exposed, r.waiting, r.compute, r.interference};
+  std::vector<double> numbers{r.overlap, r.exposed, r.waiting, r.step, r.compute, r.interference};
   for (const BucketReport& b : r.buckets)
     numbers.insert(numbers.end(), {b.ready, b.started, b.ended, b.waiting, b.transfer, b.exposed});
   return numbers;
@@ -33,7 +33,7 @@ std::vector<double> numbers_of(const OverlapReport& r) {
 
 void set_numbers(OverlapReport& r, const std::vector<double>& numbers) {
   auto next = numbers.begin();
-  for (double* value : {&r.overlap, &r.exposed, &r.waiting, &r.compute, &r.interference})
+  for (double* value : {&r.overlap, &r.exposed, &r.waiting, &r.step, &r.compute, &r.interference})
     *value = *next++;
   for (BucketReport& b : r.buckets)
     for (double* value : {&b.ready, &b.started, &b.ended, &b.waiting, &b.transfer, &b.exposed})
@@ -101,6 +101,7 @@ OverlapReport Profile::mine(const std::vector<std::vector<double>>& transfers) c
       bucket.exposed += exposed_part(computing, moving, times.ended) / count;
     }
     total += measure_overlap(computing, communicating);
+    report.step += steps_[s].end() / count;
   }
   report.overlap = total.ratio();
   report.exposed = total.exposed() / count;

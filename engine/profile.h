@@ -20,7 +20,8 @@ namespace annulus {
 struct BucketReport {
   std::size_t bytes = 0;
   double ready = 0, started = 0, ended = 0;  // since the step's begin
-  double waiting = 0, transfer = 0, exposed = 0;
+  double waiting = 0;                        // for slower ranks, hidden behind layers or not
+  double transfer = 0, exposed = 0;
 };
 
 struct OverlapReport {
@@ -28,6 +29,7 @@ struct OverlapReport {
   double overlap = 0;     // 0 to 1
   double exposed = 0;     // ms a step
   double waiting = 0;     // ms a step for slower ranks, behind which nothing was computed
+  double step = 0;        // ms from a step's begin to its last update
   double compute = 0;     // ms a step in the last micro-batch's layers
   double interference =
       0;  // 0.1: the layers took 10 % longer than without communication; NaN: unknown

@@ -1,5 +1,6 @@
 // See progress.h.
 #include "engine/progress.h"
+#include "comm/console.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -44,9 +45,9 @@ void Progress::step_done(std::size_t samples, double loss) {
 
 void Progress::draw() const {
   if (terminal_)
-    fmt::print(stderr, "\r\033[K{}", text());
+    note("\r\033[K" + text());
   else
-    fmt::print(stderr, "{}\n", text());
+    note(text() + "\n");
   std::fflush(stderr);
 }
 
@@ -67,7 +68,7 @@ std::string Progress::text() const {
 
 void Progress::clear() {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\033[K");
+  note("\r\033[K");
   std::fflush(stderr);
 }
 

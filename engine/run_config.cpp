@@ -2,6 +2,8 @@
 // features, other last bits.
 #include "engine/run_config.h"
 
+#include <fmt/format.h>
+
 #include "engine/build_info.h"
 #include "engine/model/models.h"
 
@@ -74,7 +76,8 @@ Json options_json(const TrainOptions& options) {
           {"wire", options.wire},
           {"sync_batchnorm", options.sync_batchnorm},
           {"communicate", options.communicate},
-          {"compute", options.compute}};
+          {"compute", options.compute},
+          {"trace", options.trace}};
 }
 
 }  // namespace
@@ -98,9 +101,10 @@ Json run_config(const TrainOptions& options, const World& world, const Datasets&
 }
 
 std::vector<Fact> train_facts(const TrainOptions& options) {
-  return {{"options", options_json(options).dump()},
-          {"recipe", recipe_json(options.recipe).dump()},
-          {"peak learning rate", std::to_string(options.learning_rate)}};
+  std::vector<Fact> facts{{"peak learning rate", fmt::format("{}", options.learning_rate)}};
+  for (const Json& part : {options_json(options), recipe_json(options.recipe)})
+    for (const auto& [name, value] : part.items()) facts.push_back({name, value.dump()});
+  return facts;
 }
 
 }  // namespace annulus

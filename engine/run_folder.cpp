@@ -38,7 +38,12 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
   if (error)
     throw UserError(ExitCode::storage, fmt::format("--out {}: cannot be created: {}",
                                                    path_.string(), error.message()));
-  write_line(path_ / "config.json", config.dump(2), std::ios::trunc);
+  try {
+    write_line(path_ / "config.json", config.dump(2), std::ios::trunc);
+  } catch (...) {
+    std::filesystem::remove(path_ / "config.json", error);  // it would say that a run is here
+    throw;
+  }
 }
 
 void RunFolder::write(const std::string& name, const std::string& text) const {

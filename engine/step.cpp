@@ -111,7 +111,7 @@ void TrainStep::reduce_and_update(Flight& flight, std::size_t b, StepParts parts
 
   flight.stamps.update_begins(b, device_.update);
   if (b == 0) read_head(static_cast<std::size_t>(&flight - flights_.data()), parts);
-  if (parts.update) {
+  if (parts.update && parts.compute) {
     const std::size_t begin = std::max(bucket.begin, head) - head;
     optimizer_.update(device_.update.get(), state_.cspan(), {begin, bucket.end - head - begin},
                       weights_.parameters.span(),
@@ -123,7 +123,7 @@ void TrainStep::reduce_and_update(Flight& flight, std::size_t b, StepParts parts
 // The head is in the first bucket: the step's results, and BatchNorm's statistics of all ranks.
 void TrainStep::read_head(std::size_t slot, StepParts parts) {
   const GradientLayout& layout = model_.layout();
-  if (parts.update && layout.statistics)
+  if (parts.update && parts.compute && layout.statistics)
     update_running_statistics(device_.update.get(),
                               sum_.cspan().subspan(layout.kStatistics, layout.statistics),
                               options_.batchnorm_momentum, weights_.running.span());

@@ -14,7 +14,7 @@ constexpr std::size_t kTracedSteps = 16;
 constexpr double kMicroseconds = 1000;  // in a millisecond
 
 std::string all_reduce_name(std::size_t update, std::size_t bucket) {
-  return fmt::format("all-reduce {} of update {}", bucket, update + 1);
+  return fmt::format("all-reduce of bucket {}, step {}", bucket, update + 1);
 }
 
 void add_step(const StepTimes& step, std::vector<TraceEvent>& events) {
@@ -23,12 +23,15 @@ void add_step(const StepTimes& step, std::vector<TraceEvent>& events) {
                       track,
                       {(step.begin + begin) * kMicroseconds, (step.begin + end) * kMicroseconds}});
   };
-  for (const CallTimes& call : step.calls)
-    add(std::string(call.name), "compute", call.time.begin, call.time.end);
+  for (std::size_t c = 0; c < step.calls.size(); ++c) {
+    const char* pass = 2 * c < step.calls.size() ? "forward" : "backward";
+    add(fmt::format("{} {}", step.calls[c].name, pass), "compute", step.calls[c].time.begin,
+        step.calls[c].time.end);
+  }
   for (std::size_t b = 0; b < step.buckets.size(); ++b) {
     const BucketTimes& bucket = step.buckets[b];
     add(all_reduce_name(step.update, b), "communication", bucket.started, bucket.ended);
-    add(fmt::format("update {}", b), "update", bucket.update.begin, bucket.update.end);
+    add(fmt::format("update of bucket {}", b), "update", bucket.update.begin, bucket.update.end);
   }
 }
 

@@ -41,6 +41,11 @@ TrainPlan plan_training(const TrainOptions& options, int ranks, std::size_t samp
   parse_sum_order(options.sum_order);
   parse_bucket_sizes(options.bucket_size);
   parse_wire_type(options.wire);
+  if (!options.communicate && !options.compute)
+    throw UserError(ExitCode::usage, "--no-comm and --comm-only leave nothing to measure");
+  if (ranks == 1 && (!options.communicate || !options.compute))
+    throw UserError(ExitCode::usage,
+                    "--no-comm and --comm-only measure a step of several ranks; use --ranks");
   if (options.sync_batchnorm && options.virtual_ranks > 1)
     throw UserError(
         ExitCode::usage,

@@ -12,6 +12,7 @@
 #include <deque>
 #include <optional>
 
+#include "comm/console.h"
 #include "engine/exchange.h"
 #include "engine/model/models.h"
 #include "engine/progress.h"
@@ -28,14 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Flushed at once: a log collector must see the line now, and a full disk must not pass unseen.
-void print_line(const std::string& line) {
-  if (std::puts(line.c_str()) < 0 || std::fflush(stdout) != 0)
-    throw UserError(ExitCode::storage, fmt::format("stdout: cannot be written: {}; where it goes "
-                                                   "is full or closed",
-                                                   std::strerror(errno)));
 }
 
 Augmentation augmentation_of(const Recipe& recipe, const ResidentData& data) {
@@ -111,7 +104,7 @@ class Training {
         *world_.control, ExitCode::usage, "the model and its buckets",
         fmt::format("{} with {} classes, {} parameters, {}", model_.name(), model_.classes(),
                     model_.parameter_count(), describe(profile_.buckets())));
-    if (world_.first()) fmt::print(stderr, "{}\n", describe(profile_.buckets()));
+    if (world_.first()) note(describe(profile_.buckets()) + "\n");
     communicator_->join();
     communicator_->broadcast(weights_.parameters.span(), device_.compute);
     communicator_->broadcast(weights_.running.span(), device_.compute);
@@ -182,19 +175,21 @@ class Training {
     progress_.clear();
     print_line(epoch_line(metrics));
     folder_.append_metrics(epoch_json(metrics));
-    save_weights(folder_.weights(), model_, weights_);
+    if (complete()) save_weights(folder_.weights(), model_, weights_);
   }
 
   void write_trace() {
+    if (world_.first() && profile_.steps().empty())
+      note(
+          fmt::format("trace.json: empty, as the first {} steps are left out\n", Profile::kWarmUp));
     const std::string trace = gather_trace(world_.control.get(), world_.rank(), profile_.steps());
     if (world_.first()) folder_.write("trace.json", trace);
   }
 
   void print_communication(const EpochMetrics& last) {
     if (!last.overlap || last.overlap->steps == 0) return;
-    fmt::print(stderr, "communication, the means of {} steps over {} ranks:\n{}",
-               last.overlap->steps, world_.ranks(),
-               bucket_table(*last.overlap, std::size_t(world_.ranks())));
+    note(fmt::format("communication, the means of {} steps over {} ranks:\n{}", last.overlap->steps,
+                     world_.ranks(), bucket_table(*last.overlap, std::size_t(world_.ranks()))));
   }
 
   bool complete() const { return options_.compute && options_.communicate; }

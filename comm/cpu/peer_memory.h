@@ -13,7 +13,7 @@ namespace annulus::cpu::nccl {
 
 class PeerMemory {
  public:
-  PeerMemory(const Members& members, int rank) : members_(members), rank_(rank) {}
+  PeerMemory(Members members, int rank) : members_(std::move(members)), rank_(rank) {}
   ~PeerMemory();
   PeerMemory(const PeerMemory&) = delete;
 

@@ -1,5 +1,6 @@
 // See allreduce_report.h.
 #include "engine/cli/allreduce_report.h"
+#include "comm/console.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,8 @@ void print_columns(const char* size, const char* count, const char* type, const 
                    Names... names) {
   std::string placement;
   ((placement += fmt::format("{:>9}", names)), ...);
-  fmt::print("#{:>12}{:>14}{:>8}{:>8}      {}{}\n", size, count, type, op, placement, placement);
+  print_line(fmt::format("#{:>12}{:>14}{:>8}{:>8}      {}{}", size, count, type, op, placement,
+                         placement));
 }
 
 std::string number(const std::optional<std::size_t>& wrong) {
@@ -35,14 +37,14 @@ AllReduceReport::AllReduceReport(std::string type, std::string op, int ranks, st
       ranks_(ranks),
       transport_(std::move(transport)),
       json_(json) {
-  if (ranks_ == 1) fmt::print(stderr, "one rank: nothing is sent, so busbw is 0\n");
+  if (ranks_ == 1) note("one rank: nothing is sent, so busbw is 0\n");
   if (!json_) print_head();
 }
 
 void AllReduceReport::print_head() const {
-  fmt::print("# annulus bench allreduce: {} rank{}, {}\n", ranks_, ranks_ == 1 ? "" : "s",
-             transport_);
-  fmt::print("#{:>48}{:^45}{:^45}\n", "", "out-of-place", "in-place");
+  print_line(fmt::format("# annulus bench allreduce: {} rank{}, {}", ranks_, ranks_ == 1 ? "" : "s",
+                         transport_));
+  print_line(fmt::format("#{:>48}{:^45}{:^45}", "", "out-of-place", "in-place"));
   print_columns("size", "count", "type", "redop", "time", "algbw", "busbw", "noise", "#wrong");
   print_columns("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "(%)", "");
 }
@@ -53,17 +55,16 @@ void AllReduceReport::add(const AllReduceRow& row) {
   if (const auto wrong = row.wrong()) wrong_ = wrong_.value_or(0) + *wrong;
   ++rows_;
   if (json_)
-    fmt::print("{}\n", object_of(row).dump());
+    print_line(object_of(row).dump());
   else
-    fmt::print(" {:>12}{:>14}{:>8}{:>8}      {}{}\n", row.bytes, row.count, type_, op_,
-               cells(row.out_of_place, row.bytes), cells(row.in_place, row.bytes));
-  std::fflush(stdout);
+    print_line(fmt::format(" {:>12}{:>14}{:>8}{:>8}      {}{}", row.bytes, row.count, type_, op_,
+                           cells(row.out_of_place, row.bytes), cells(row.in_place, row.bytes)));
 }
 
 void AllReduceReport::end() const {
   if (json_) return;
-  fmt::print("# wrong values: {}\n# average busbw: {:.3f} GB/s\n", number(wrong_),
-             bandwidths_ / static_cast<double>(2 * rows_));
+  print_line(fmt::format("# wrong values: {}\n# average busbw: {:.3f} GB/s", number(wrong_),
+                         bandwidths_ / static_cast<double>(2 * rows_)));
 }
 
 std::string AllReduceReport::cells(const AllReduceResult& result, std::size_t bytes) const {

@@ -35,9 +35,17 @@ std::vector<Fact> bench_facts(const BenchAllReduceCommand& c) {
                                            c.options.warmup_calls, c.type, c.op, c.options.check)}};
 }
 
+// Whatever ends the bench: what is queued uses buffers that are about to be freed.
+struct FinishDevice {
+  ~FinishDevice() {
+    if (std::uncaught_exceptions()) cudaDeviceSynchronize();
+  }
+};
+
 void bench_as_rank(const BenchAllReduceCommand& command, World& world) {
   if (!world.control) world.control = ControlChannel::join(world.identity, world.deadlines);
   AllReduceBench bench(world, command.options, command.max_bytes);
+  const FinishDevice finish;
   std::optional<AllReduceReport> report;
   if (world.first())
     report.emplace(command.type, command.op, world.ranks(), bench.transport(), command.json);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "comm/console.h"
 #include "engine/cli/ranks.h"
 #include "engine/model/models.h"
 #include "engine/run_config.h"
@@ -28,11 +29,12 @@ void choose_device(const std::string& device, int threads) {
 Datasets load(const std::string& spec, bool speak = true) {
   Datasets data = load_datasets({.spec = spec});
   if (!speak) return data;
-  if (data.choice == DataChoice::fallback) fmt::print(stderr, "{}\n", how_to_get_cifar10());
-  fmt::print(stderr, "data: {}, {} training and {} test images\n",
-             data.source == "synthetic" ? data.source
-                                        : fmt::format("{} in {}", data.train.name, data.source),
-             data.train.size(), data.test.size());
+  if (data.choice == DataChoice::fallback) note(how_to_get_cifar10() + "\n");
+  note(fmt::format("data: {}, {} training and {} test images\n",
+                   data.source == "synthetic"
+                       ? data.source
+                       : fmt::format("{} in {}", data.train.name, data.source),
+                   data.train.size(), data.test.size()));
   return data;
 }
 
@@ -59,8 +61,8 @@ void train_as_rank(TrainCommand& command, World& world,
   const TrainPlan plan = plan_training(options, world.ranks(), data.train.size());
   const RunFolder folder = make_run_folder(command, data, world, command_line);
   if (world.first())
-    fmt::print(stderr, "{}: {}\nrun folder: {}\n", options.model, plan.describe(),
-               folder.path().string());
+    note(fmt::format("{}: {}\nrun folder: {}\n", options.model, plan.describe(),
+                     folder.path().string()));
   train(options, data, world, folder);
 }
 
@@ -87,9 +89,9 @@ void run_eval(const EvalCommand& command) {
   Weights weights(model, 0);
   load_weights(path, model, weights);
   const Evaluation result = Evaluator(model, device, test, command.batch_size).run(weights);
-  fmt::print("{} samples={} val_loss={:.4f} val_accuracy={:.4f}\n",
-             timestamp(std::chrono::system_clock::now()), result.samples, result.loss,
-             result.accuracy);
+  print_line(fmt::format("{} samples={} val_loss={:.4f} val_accuracy={:.4f}",
+                         timestamp(std::chrono::system_clock::now()), result.samples, result.loss,
+                         result.accuracy));
 }
 
 }  // namespace annulus

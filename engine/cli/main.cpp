@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "comm/console.h"
 #include "engine/build_info.h"
 #include "engine/cli/bench_allreduce.h"
 #include "engine/cli/commands.h"
@@ -17,7 +18,7 @@ namespace {
 using annulus::ExitCode;
 
 int fail(ExitCode code, const std::string& message) {
-  fmt::print(stderr, "annulus: {}\n", message);
+  annulus::note("annulus: " + message + "\n");
   return static_cast<int>(code);
 }
 
@@ -84,6 +85,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  annulus::keep_standard_streams();
   try {
     return run(argc, argv);
   } catch (...) {

@@ -31,6 +31,8 @@ std::string model_names() {
   return names;
 }
 
+constexpr int kMostRanks = 100000;
+
 void add_data_option(CLI::App& app, std::string& data) {
   // No envname: an empty --data is resolved by load_datasets, which then knows who chose.
   app.add_option("--data", data,
@@ -87,10 +89,14 @@ void add_rank_options(CLI::App& app, RankOptions& o) {
       })
       ->capture_default_str();
   add(app, group, "--rank", o.identity.rank,
-      "this process's rank, where nothing starts the ranks for you");
-  add(app, group, "--world-size", o.identity.world, "ranks in all");
-  add(app, group, "--local-rank", o.identity.local_rank, "this process's rank on this machine");
-  add(app, group, "--local-world-size", o.identity.local_world, "ranks on this machine");
+      "this process's rank, where nothing starts the ranks for you")
+      ->check(CLI::Range(0, kMostRanks));
+  add(app, group, "--world-size", o.identity.world, "ranks in all")
+      ->check(CLI::Range(1, kMostRanks));
+  add(app, group, "--local-rank", o.identity.local_rank, "this process's rank on this machine")
+      ->check(CLI::Range(0, kMostRanks));
+  add(app, group, "--local-world-size", o.identity.local_world, "ranks on this machine")
+      ->check(CLI::Range(1, kMostRanks));
   add(app, group, "--rendezvous", o.identity.rendezvous, "HOST:PORT where rank 0 listens");
   add(app, group, "--rendezvous-timeout", o.rendezvous_timeout,
       "seconds until every rank must be there")
@@ -136,7 +142,7 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
       ->envname("ANNULUS_SYNC_BATCHNORM")
       ->group(communication);
   app.add_flag("--trace", c.options.trace,
-               "write the last steps of all ranks to trace.json, for chrome://tracing or Perfetto")
+               "write the last 16 steps of all ranks to trace.json in the run folder, for Perfetto")
       ->envname("ANNULUS_TRACE")
       ->group(communication);
   app.add_flag_callback(

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "comm/interfaces.h"
 #include "comm/launcher.h"
 #include "comm/mpi_bootstrap.h"
 #include "engine/build_info.h"
@@ -20,11 +21,23 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
 }
 
-int wanted_ranks(const std::string& ranks) {
-  if (ranks != "auto") return std::stoi(ranks);
+// Also where wrong settings of the CPU device show: it reads them at the first call.
+int device_count() {
   int devices = 0;
-  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaErrorInvalidValue)
+    throw UserError(ExitCode::usage,
+                    "a setting of the CPU device is not valid; its own line above names it");
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && devices == 0))
+    throw UserError(ExitCode::device,
+                    "no device is visible: look at CUDA_VISIBLE_DEVICES and ANNULUS_CPU_DEVICES, "
+                    "and at annulus doctor");
+  CUDA_CHECK(status);
   return devices;
+}
+
+int wanted_ranks(const std::string& ranks) {
+  return ranks == "auto" ? device_count() : std::stoi(ranks);
 }
 
 // The CPU device's settings for a rank among others, where the user has not set them: one device
@@ -41,8 +54,7 @@ void share_cpu_device(const Identity& identity) {
 
 // A process that sees one device uses it, whatever its local rank: some launchers bind one each.
 void choose_device(const Identity& identity) {
-  int devices = 0;
-  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const int devices = device_count();
   if (devices > 1 && identity.local_rank >= devices)
     throw UserError(ExitCode::device,
                     fmt::format("local rank {} has no device: this machine has {}; start at most "
@@ -98,6 +110,7 @@ int run_as_ranks(const RankOptions& options, const std::vector<std::string>& com
   if (identity.alone()) {
     const int ranks = wanted_ranks(options.ranks);
     if (ranks > 1) return launch({.ranks = ranks, .command = command_line});
+    device_count();
     work(world);
     return 0;
   }
@@ -111,6 +124,8 @@ int run_as_ranks(const RankOptions& options, const std::vector<std::string>& com
   world.deadlines.host = identity.rendezvous_host;
   world.deadlines.port = identity.rendezvous_port;
   share_cpu_device(identity);
+  socket_interfaces();  // throws where NCCL_SOCKET_IFNAME matches nothing, before a device is
+                        // touched
   choose_device(identity);
   add_common_facts(identity, facts);
   world.deadlines.facts = std::move(facts);

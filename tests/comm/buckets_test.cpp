@@ -45,8 +45,8 @@ TEST(Buckets, TheListGivesTheFirstSizesAndASmallRestJoinsTheLast) {
       sizes.push_back(b.bytes());
     return sizes;
   };
-  EXPECT_EQ(sizes_of(2048), (std::vector<std::size_t>{1024, 2048, 5120}));
-  EXPECT_EQ(sizes_of(2560), (std::vector<std::size_t>{1024, 2048, 4096, 3072}));
+  EXPECT_EQ(sizes_of(1856), (std::vector<std::size_t>{1024, 2048, 4352}));
+  EXPECT_EQ(sizes_of(2048), (std::vector<std::size_t>{1024, 2048, 4096, 1024}));
 }
 
 TEST(Buckets, DescribedForPeople) {

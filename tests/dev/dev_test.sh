@@ -16,7 +16,8 @@ recorder() {
 # A project that is set up, built and has nothing to do; each test then changes one thing.
 fresh_project() {
   rm -rf "${box:?}"/*
-  mkdir -p "$box/project/build/cpu/bin" "$box/bin" "$box/elsewhere"
+  mkdir -p "$box/project/build/cpu/bin" "$box/project/bench" "$box/bin" "$box/elsewhere"
+  echo "annulus_bench(train" >"$box/project/bench/CMakeLists.txt"
   cp "$house/dev" "$house/debian-packages" "$house/CMakePresets.json" "$box/project"
   touch "$box/project/build/cpu/build.ninja" "$box/project/build/cpu/configure.log" "$box/calls"
   recorder dpkg-query 'for p in "${@:4}"; do echo "ii $p"; done'
@@ -94,7 +95,7 @@ fresh_project
 dev test
 expect "test runs the plan of its preset" called "ctest --preset cpu -j $(nproc)"
 dev bench
-expect "without a name, bench lists them" says 'benchmarks: train allreduce peers'
+expect "without a name, bench lists them" says 'benchmarks: train allreduce ddp peers'
 dev bench train --seconds 1
 expect "a bench gets its options" called 'bench_train --seconds 1'
 

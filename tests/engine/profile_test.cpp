@@ -59,6 +59,7 @@ TEST(Profile, WaitingTransferAndExposedApart) {
   EXPECT_DOUBLE_EQ(report.overlap, 1.0 / 5);
   EXPECT_DOUBLE_EQ(report.exposed, 4);
   EXPECT_DOUBLE_EQ(report.waiting, 0);  // it waited behind its own layers
+  EXPECT_DOUBLE_EQ(report.step, 15);
   EXPECT_DOUBLE_EQ(report.compute, 10);
   EXPECT_DOUBLE_EQ(report.interference, 0.25);
 }

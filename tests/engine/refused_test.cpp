@@ -27,10 +27,10 @@ class RanksThatDiffer : public testing::TestWithParam<Difference> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Refused, RanksThatDiffer,
-    testing::Values(Difference{"Options", {"--batch-size", "32"}, {}, "options"},
-                    Difference{"Recipe", {"--epochs", "2"}, {}, "recipe"},
+    testing::Values(Difference{"Options", {"--batch-size", "32"}, {}, "batch_size"},
+                    Difference{"Recipe", {"--epochs", "2"}, {}, "epochs"},
                     Difference{"LearningRate", {"--lr", "0.25"}, {}, "peak learning rate"},
-                    Difference{"Buckets", {"--bucket-size", "64K"}, {}, "options"},
+                    Difference{"Buckets", {"--bucket-size", "64K"}, {}, "bucket_size"},
                     Difference{"Protocol", {}, {"NCCL_PROTO=LL"}, "NCCL_PROTO"},
                     Difference{
                         "NcclVersion", {}, {"ANNULUS_CPU_NCCL_VERSION=21805"}, "NCCL version"}),

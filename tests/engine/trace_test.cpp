@@ -21,7 +21,7 @@ std::vector<Json> complete_events(const Json& trace) {
 StepTimes one_step(double begin_ms) {
   return {.update = 7,
           .begin = begin_ms,
-          .calls = {{"conv1", {1.0, 3.5}}, {"relu", {3.5, 3.50025}}},
+          .calls = {{"conv1", {1.0, 3.5}}, {"conv1", {3.5, 3.50025}}},
           .buckets = {{.ready = 3, .started = 3, .ended = 4, .update = {4, 4.5}}}};
 }
 
@@ -31,7 +31,8 @@ TEST(Trace, TimesAreMicrosecondsWithTheirFractions) {
   ASSERT_EQ(events.size(), 4u);
   EXPECT_DOUBLE_EQ(events[0]["ts"], 3000);
   EXPECT_DOUBLE_EQ(events[0]["dur"], 2500);
-  EXPECT_EQ(events[0]["name"], "conv1");
+  EXPECT_EQ(events[0]["name"], "conv1 forward");
+  EXPECT_EQ(events[1]["name"], "conv1 backward");
   EXPECT_NEAR(events[1]["dur"].get<double>(), 0.25, 1e-9);  // 250 ns are not 0
   EXPECT_EQ(events[2]["tid"], "communication");
   EXPECT_EQ(events[3]["tid"], "update");
@@ -48,7 +49,7 @@ TEST(Trace, RanksMeetAtTheEndOfTheMark) {
 }
 
 TEST(Trace, WithoutAMarkTheFileSaysSo) {
-  const Json trace = merge_traces({trace_of({one_step(2)}), {}}, "all-reduce 0 of update 8");
+  const Json trace = merge_traces({trace_of({one_step(2)}), {}}, "all-reduce of bucket 0, step 8");
   EXPECT_TRUE(trace["metadata"].contains("clocks"));
   EXPECT_FALSE(trace["metadata"].contains("aligned_on"));
 }

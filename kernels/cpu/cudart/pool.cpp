@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <chrono>
+#include <system_error>
 #include <thread>
 
 #include "kernels/cpu/cudart/current.h"
@@ -57,8 +58,13 @@ struct Pool::Job {
   }
 };
 
+// Where the system gives no more threads, those that there are do all the work: the bits do not
+// depend on how many.
 Pool::Pool(unsigned int threads) : threads_(threads) {
-  for (unsigned int i = 1; i < threads_; ++i) std::thread([this] { work(); }).detach();
+  try {
+    for (unsigned int i = 1; i < threads_; ++i) std::thread([this] { work(); }).detach();
+  } catch (const std::system_error&) {
+  }
 }
 
 Pool& Pool::instance() {
