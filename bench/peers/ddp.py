@@ -30,9 +30,12 @@ def contenders(model, batch_size, options):
 
 
 def measure(name, command, environment):
-    done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        )
+    except subprocess.TimeoutExpired:
+        sys.exit(f"ddp: {name} hung ({' '.join(command)})")
     if done.returncode != 0:
         sys.exit(f"ddp: {name} failed ({' '.join(command)}): {done.stderr.strip()[-500:]}")
     return json.loads(done.stdout.splitlines()[-1])
