@@ -35,8 +35,8 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 
 // "rank 1 on HOST in step 12, bucket 3: ended without a word: …"
 std::regex loss_of(int rank, const std::string& phase, const std::string& what) {
-  return std::regex("(^|[\\s\\S]*\\n)annulus: rank " + std::to_string(rank) + " on \\S+ in (" +
-                    phase + "): " + what + "[^\\n]*\\n");
+  return std::regex(R"((^|[\s\S]*\n)annulus: rank )" + std::to_string(rank) + R"( on \S+ in ()" +
+                    phase + "): " + what + R"([^\n]*\n)");
 }
 const std::string kAnyPhase = "start|step \\d+(, bucket \\d+)?|evaluation";
 const std::string kEndedWithoutAWord = "ended without a word", kSilent = "was silent for";
@@ -311,7 +311,7 @@ TEST(PermanentFailures, AFullDisk) {
        .arguments = kEndless,
        .of_rank = [](int rank, RunOfRanks::Words& arguments, RunOfRanks::Words&) {
          if (rank == 0)
-           arguments.insert(arguments.begin(), {"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full"});
+           arguments.insert(arguments.begin(), {"/bin/sh", "-c", R"(exec "$0" "$@" >/dev/full)"});
        }});
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(run.rank(rank).code(), 6) << run.rank(rank).err();

@@ -47,8 +47,8 @@ TEST_P(RanksThatDiffer, AreRefusedWithBothNamed) {
                     settings.insert(settings.end(), difference.settings.begin(),
                                     difference.settings.end());
                   }});
-  const std::regex message("annulus: rank 0 on \\S+ has " + difference.fact +
-                           " '[^\\n]*', rank 1 on \\S+ has '[^\\n]*'[^\\n]*");
+  const std::regex message(R"(annulus: rank 0 on \S+ has )" + difference.fact +
+                           R"( '[^\n]*', rank 1 on \S+ has '[^\n]*'[^\n]*)");
   for (const int rank : {0, 1}) {
     EXPECT_EQ(run.rank(rank).code(), 2);
     const std::string line = test::last_line(run.rank(rank).err());

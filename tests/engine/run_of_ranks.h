@@ -184,7 +184,7 @@ class RunOfRanks {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    bind(listener, reinterpret_cast<sockaddr*>(&address), size);
+    EXPECT_EQ(0, bind(listener, reinterpret_cast<sockaddr*>(&address), size));
     getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
     close(listener);
     return ntohs(address.sin_port);
