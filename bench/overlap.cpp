@@ -66,9 +66,7 @@ class Bench {
   }
 
   Measured measure(const std::string& plan) {
-    std::vector<std::size_t> sizes = parse_bucket_sizes(plan);
-    sizes.front() = std::max(sizes.front(), (model_.layout().head() + 64) * sizeof(float));
-    const std::vector<Bucket> buckets = plan_buckets(model_.layout().size(), sizes);
+    const std::vector<Bucket> buckets = model_.layout().buckets(parse_bucket_sizes(plan));
     Profile profile(buckets, std::size_t(world_.ranks()));
     std::deque<StepTimes> undisturbed;
     StepParts parts = kWhole;

@@ -55,11 +55,13 @@ std::vector<std::size_t> parse_bucket_sizes(const std::string& text) {
   }
 }
 
-std::vector<Bucket> plan_buckets(std::size_t floats, const std::vector<std::size_t>& sizes) {
+std::vector<Bucket> plan_buckets(std::size_t floats, const std::vector<std::size_t>& sizes,
+                                 std::size_t first) {
   std::vector<Bucket> buckets;
   for (std::size_t begin = 0; begin < floats;) {
     const std::size_t wanted =
-        std::max(kLine, whole_lines(sizes[std::min(buckets.size(), sizes.size() - 1)]));
+        std::max({kLine, whole_lines(sizes[std::min(buckets.size(), sizes.size() - 1)]),
+                  buckets.empty() ? first : 0});
     const std::size_t left = floats - begin;
     if (!buckets.empty() && 8 * left < wanted) {
       buckets.back().end = floats;

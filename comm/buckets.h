@@ -24,8 +24,10 @@ struct Bucket {
 std::vector<std::size_t> parse_bucket_sizes(const std::string& text);
 
 // Cuts `floats` into buckets of those sizes, each a whole number of 256-byte lines; what is left at
-// the end and is smaller than an eighth of a bucket joins the last one.
-std::vector<Bucket> plan_buckets(std::size_t floats, const std::vector<std::size_t>& sizes);
+// the end and is smaller than an eighth of a bucket joins the last one. The first bucket has at
+// least `first` floats, whatever its size: what must be reduced together.
+std::vector<Bucket> plan_buckets(std::size_t floats, const std::vector<std::size_t>& sizes,
+                                 std::size_t first = 0);
 
 // "3 buckets: 64 KiB, 1 MiB, 1.1 MiB".
 std::string describe(const std::vector<Bucket>& buckets);

@@ -46,14 +46,6 @@ Model build_model(const TrainOptions& options, const Datasets& data) {
               .dropout_scale = static_cast<float>(options.recipe.dropout_scale)});
 }
 
-// The first bucket holds at least the head of the gradient buffer.
-std::vector<Bucket> bucket_plan(const TrainOptions& options, const GradientLayout& layout) {
-  std::vector<std::size_t> sizes = parse_bucket_sizes(options.bucket_size);
-  if (sizes.size() == 1) sizes.push_back(sizes.front());
-  sizes.front() = std::max(sizes.front(), (layout.head() + kAlignFloats) * sizeof(float));
-  return plan_buckets(layout.size(), sizes);
-}
-
 // A run on one rank. Members are made in the order in which they need each other: every cuDNN plan
 // before the first collective.
 class Training {
@@ -70,7 +62,7 @@ class Training {
         weights_(model_, options.seed),
         optimizer_(model_, options.recipe),
         evaluator_(model_, device_, test_data_, kEvaluationBatch),
-        profile_(bucket_plan(options, model_.layout()), world.ranks()),
+        profile_(model_.layout().buckets(parse_bucket_sizes(options.bucket_size)), world.ranks()),
         progress_((plan_.updates + plan_.batches.steps() - 1) / plan_.batches.steps(),
                   plan_.updates) {
     if (world.control)

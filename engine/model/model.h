@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/buckets.h"
 #include "engine/layer.h"
 
 namespace annulus {
@@ -29,6 +30,11 @@ struct GradientLayout {
 
   std::size_t head() const { return kStatistics + align_up(statistics); }
   std::size_t size() const { return head() + parameters; }
+
+  // The head is reduced with the first gradients, in one bucket.
+  std::vector<Bucket> buckets(const std::vector<std::size_t>& sizes) const {
+    return plan_buckets(size(), sizes, head() + kAlignFloats);
+  }
 };
 
 class Model {

@@ -89,8 +89,7 @@ class TinyTraining {
  private:
   std::vector<Bucket> buckets(std::size_t floats) const {
     if (floats == 0) return {};
-    const std::size_t first = model_.layout().head() + kAlignFloats;
-    return plan_buckets(model_.layout().size(), {first * sizeof(float), floats * sizeof(float)});
+    return model_.layout().buckets({1, floats * sizeof(float)});
   }
 
   Augmentation augmentation(const Recipe& recipe) const {
