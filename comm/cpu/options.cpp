@@ -1,25 +1,17 @@
 // One row per knob: its name, what it accepts, what it means, and how its value is read.
 #include "comm/cpu/options.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 
 #include "kernels/check.h"
+#include "kernels/cpu/cudart/option_table.h"
 
 namespace annulus::cpu::nccl {
 namespace {
 
-using Parser = bool (*)(std::string_view value, Options& options);
-
-struct Option {
-  OptionInfo info;
-  Parser parse;
-};
+using Option = cpu::Option<Options>;
 
 bool parse_positive(std::string_view value, int& number) {
   const char* end = value.data() + value.size();
@@ -82,22 +74,13 @@ constexpr std::array kOptions = {
 
 Options read_options() {
   Options options;
-  for (const Option& option : kOptions) {
-    const char* value = std::getenv(option.info.name);
-    if (value == nullptr || *value == '\0' || option.parse(value, options)) continue;
-    throw UserError(ExitCode::usage, fmt::format("{}={} is not valid: set it to {}, or unset it",
-                                                 option.info.name, value, option.info.accepted));
-  }
+  const std::vector<std::string> refusals = read_table(kOptions, options);
+  if (!refusals.empty()) throw UserError(ExitCode::usage, refusals.front());
   return options;
 }
 
 std::span<const OptionInfo> option_table() {
-  static const auto table = [] {
-    std::array<OptionInfo, kOptions.size()> infos{};
-    std::transform(kOptions.begin(), kOptions.end(), infos.begin(),
-                   [](const Option& option) { return option.info; });
-    return infos;
-  }();
+  static const auto table = infos_of(kOptions);
   return table;
 }
 

@@ -1,27 +1,22 @@
 // One row per knob: its name, what it accepts, what it means, and how its value is read.
 #include "kernels/cpu/cudart/options.h"
 
-#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string_view>
 
+#include "kernels/cpu/cudart/option_table.h"
+
 namespace annulus::cpu {
 namespace {
 
-using Parser = bool (*)(std::string_view value, Options& options);
-
-struct Option {
-  OptionInfo info;
-  Parser parse;
-};
+using Option = cpu::Option<Options>;
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t value = 0;
@@ -136,12 +131,8 @@ Options read_environment() {
 #if defined(ANNULUS_CHECKED_SPANS)
   options.check = Check::on;
 #endif
-  for (const Option& option : kOptions) {
-    const char* value = std::getenv(option.info.name);
-    if (value == nullptr || *value == '\0' || option.parse(value, options)) continue;
-    options.error = fmt::format("{}={} is not valid: set it to {}, or unset it", option.info.name,
-                                value, option.info.accepted);
-  }
+  const std::vector<std::string> refusals = read_table(kOptions, options);
+  if (!refusals.empty()) options.error = refusals.back();
   return options;
 }
 
@@ -153,12 +144,7 @@ const Options& options() {
 }
 
 std::span<const OptionInfo> option_table() {
-  static const auto table = [] {
-    std::array<OptionInfo, kOptions.size()> infos{};
-    std::transform(kOptions.begin(), kOptions.end(), infos.begin(),
-                   [](const Option& option) { return option.info; });
-    return infos;
-  }();
+  static const auto table = infos_of(kOptions);
   return table;
 }
 
