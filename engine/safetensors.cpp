@@ -1,169 +1,214 @@
-// Writes to a temporary file beside the target and renames it; reads with every length checked
-// against the file.
+// See safetensors.h.
 #include "engine/safetensors.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
+#include <algorithm>
+#include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "data/data_error.h"
+#include "data/file.h"
 
 namespace annulus {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-// A tensor of the file and where its values stand in the flat buffers.
-struct Entry {
-  std::string name;
-  std::vector<int> shape;
-  bool running;  // in Weights::running, else in Weights::parameters
-  Slice slice;
-};
+using Json = nlohmann::ordered_json;
 
-std::vector<Entry> entries_of(const Model& model) {
-  std::vector<Entry> entries;
-  for (const Parameter* p : model.parameters())
-    entries.push_back({p->name, p->shape, false, {p->slice.offset, p->count()}});
-  std::size_t offset = 0;
-  for (const Node& node : model.nodes()) {
-    const std::size_t channels = node.layer->statistics() / 2;
-    if (!channels) continue;
-    for (const char* kind : {"running_mean", "running_var"}) {
-      entries.push_back({node.layer->name() + "." + kind,
-                         {static_cast<int>(channels)},
-                         true,
-                         {offset, channels}});
-      offset += channels;
-    }
+constexpr std::size_t kLengthBytes = 8;  // the header's length, at the file's begin
+constexpr std::size_t kMostHeader = std::size_t{1} << 20;
+constexpr int kDeepest = 3;  // header, tensor, its shape
+constexpr std::string_view kRestore = "it is damaged or another kind of file; restore it";
+
+struct TypeSize {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr std::array<TypeSize, 12> kTypes{{{"BOOL", 1},
+                                           {"U8", 1},
+                                           {"I8", 1},
+                                           {"U16", 2},
+                                           {"I16", 2},
+                                           {"F16", 2},
+                                           {"BF16", 2},
+                                           {"U32", 4},
+                                           {"I32", 4},
+                                           {"F32", 4},
+                                           {"I64", 8},
+                                           {"F64", 8}}};
+
+std::optional<std::uint64_t> size_of_type(std::string_view name) {
+  for (const TypeSize& type : kTypes)
+    if (type.name == name) return type.bytes;
+  return std::nullopt;
+}
+
+std::string text_of(const std::vector<std::int64_t>& shape) { return Json(shape).dump(); }
+
+// Nothing where the product does not fit: no tensor of a file is that large.
+std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, std::uint64_t type) {
+  std::uint64_t bytes = type;
+  for (const std::int64_t extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+      return std::nullopt;
+  return bytes;
+}
+
+// A header that nests deeper than the format's would unfold to many times the file's size.
+Json parse_header(const std::filesystem::path& path, std::string_view text) {
+  const auto too_deep = [&](int depth, Json::parse_event_t event, Json&) {
+    if (depth >= kDeepest &&
+        (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start))
+      throw_data_error(path, "its header nests too deep for safetensors; {}", kRestore);
+    return true;
+  };
+  Json header = Json::parse(text, too_deep, false);
+  if (!header.is_object())
+    throw_data_error(path, "is not a safetensors file (its header is not JSON); {}", kRestore);
+  return header;
+}
+
+std::size_t header_size(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
+  std::uint64_t size = 0;
+  if (bytes.size() < kLengthBytes)
+    throw_data_error(path, "{} bytes are too short for a safetensors file; {}", bytes.size(),
+                     kRestore);
+  std::memcpy(&size, bytes.data(), kLengthBytes);
+  if (size > bytes.size() - kLengthBytes)
+    throw_data_error(path, "says that its header has {} bytes, but the file has {}; {}", size,
+                     bytes.size(), kRestore);
+  if (size > kMostHeader)
+    throw_data_error(path, "its header of {} bytes is larger than the {} that are read", size,
+                     kMostHeader);
+  return size;
+}
+
+TensorMetadata metadata_of(const std::filesystem::path& path, const Json& object) {
+  TensorMetadata metadata;
+  if (!object.is_object()) throw_data_error(path, "its __metadata__ is no object; {}", kRestore);
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_string())
+      throw_data_error(path, "its __metadata__ holds {}, which is no text; {}", key, kRestore);
+    metadata[key] = value.get<std::string>();
   }
-  return entries;
+  return metadata;
 }
 
-UserError unusable(const std::filesystem::path& path, const std::string& fact) {
-  return UserError(ExitCode::data, fmt::format("{}: {}", path.string(), fact));
-}
-
-UserError not_written(const std::filesystem::path& path) {
-  return UserError(ExitCode::storage,
-                   fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
-}
-
-struct File {
-  nlohmann::json header;
-  std::vector<char> bytes;  // after the header
-};
-
-File read(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw unusable(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::uint64_t header_size = 0;
-  if (error || size < sizeof header_size ||
-      !stream.read(reinterpret_cast<char*>(&header_size), sizeof header_size) ||
-      header_size > size - sizeof header_size)
-    throw unusable(path, "is not a safetensors file (its header length exceeds the file)");
-  std::string text(header_size, '\0');
-  File file;
-  file.bytes.resize(size - sizeof header_size - header_size);
-  if (!stream.read(text.data(), static_cast<std::streamsize>(text.size())) ||
-      !stream.read(file.bytes.data(), static_cast<std::streamsize>(file.bytes.size())))
-    throw unusable(path, "ended early while it was read");
-  file.header = nlohmann::json::parse(text, nullptr, false);
-  if (!file.header.is_object())
-    throw unusable(path, "is not a safetensors file (header is not JSON)");
-  return file;
-}
-
-// The values of one tensor, or an error that names it.
-std::vector<float> values_of(const std::filesystem::path& path, const File& file,
-                             const Entry& entry) {
-  const auto found = file.header.find(entry.name);
-  if (found == file.header.end()) throw unusable(path, fmt::format("has no tensor {}", entry.name));
+Tensor tensor_of(const std::filesystem::path& path, const std::string& name, const Json& entry,
+                 std::span<const std::uint8_t> values) {
+  Tensor tensor{.name = name, .type = {}, .shape = {}, .bytes = {}};
+  std::array<std::uint64_t, 2> range{};
   try {
-    const auto shape = found->at("shape").get<std::vector<int>>();
-    const auto type = found->at("dtype").get<std::string>();
-    if (shape != entry.shape || type != "F32")
-      throw unusable(path,
-                     fmt::format("tensor {} is {} {}, the model needs F32 {}", entry.name, type,
-                                 found->at("shape").dump(), nlohmann::json(entry.shape).dump()));
-    const auto range = found->at("data_offsets").get<std::vector<std::uint64_t>>();
-    const std::size_t bytes = entry.slice.size * sizeof(float);
-    if (range.size() != 2 || range[0] > range[1] || range[1] > file.bytes.size() ||
-        range[1] - range[0] != bytes)
-      throw unusable(path, fmt::format("tensor {} does not lie within the file", entry.name));
-    std::vector<float> values(entry.slice.size);
-    std::memcpy(values.data(), file.bytes.data() + range[0], bytes);
-    return values;
+    entry.at("dtype").get_to(tensor.type);
+    entry.at("shape").get_to(tensor.shape);
+    entry.at("data_offsets").get_to(range);
   } catch (const nlohmann::json::exception&) {
-    throw unusable(path, fmt::format("tensor {} has a damaged header", entry.name));
+    throw_data_error(path, "tensor {} has a damaged header; {}", name, kRestore);
   }
+  const auto [begin, end] = range;
+  if (begin > end || end > values.size())
+    throw_data_error(path, "tensor {} lies at bytes {} to {} of {}; {}", name, begin, end,
+                     values.size(), kRestore);
+  const std::optional<std::uint64_t> type = size_of_type(tensor.type);
+  if (!type) throw_data_error(path, "tensor {} has the unknown type {}", name, tensor.type);
+  if (bytes_of(tensor.shape, *type) != end - begin)
+    throw_data_error(path, "tensor {} is {} {}, but has {} bytes; {}", name, tensor.type,
+                     text_of(tensor.shape), end - begin, kRestore);
+  tensor.bytes = values.subspan(begin, end - begin);
+  return tensor;
+}
+
+// The format allows neither holes nor overlaps.
+void check_covered(const std::filesystem::path& path, const TensorFile& file,
+                   std::span<const std::uint8_t> values) {
+  const std::uint8_t* next = values.data();
+  for (const Tensor& tensor : file.tensors) {
+    if (tensor.bytes.data() != next)
+      throw_data_error(path, "tensor {} overlaps another or leaves a hole; {}", tensor.name,
+                       kRestore);
+    next += tensor.bytes.size();
+  }
+  if (next != values.data() + values.size())
+    throw_data_error(path, "has {} bytes after its last tensor; {}",
+                     values.data() + values.size() - next, kRestore);
 }
 
 }  // namespace
 
-void save_weights(const std::filesystem::path& path, const Model& model, const Weights& weights) {
-  const std::vector<float> parameters = weights.parameters.download();
-  const std::vector<float> running = weights.running.download();
-  nlohmann::ordered_json header;
-  header["__metadata__"] = {{"format", "annulus"}, {"model", model.name()}};
-  std::vector<float> values;
-  for (const Entry& entry : entries_of(model)) {
-    const auto& source = entry.running ? running : parameters;
-    const auto begin = source.begin() + static_cast<std::ptrdiff_t>(entry.slice.offset);
-    const std::size_t offset = values.size() * sizeof(float);
-    values.insert(values.end(), begin, begin + static_cast<std::ptrdiff_t>(entry.slice.size));
-    header[entry.name] = {{"dtype", "F32"},
-                          {"shape", entry.shape},
-                          {"data_offsets", {offset, values.size() * sizeof(float)}}};
+const Tensor* TensorFile::find(const std::string& name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const Tensor& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+TensorFile parse_tensor_file(const std::filesystem::path& path, std::vector<std::uint8_t> bytes) {
+  TensorFile file;
+  file.file = std::move(bytes);
+  const std::size_t size = header_size(path, file.file);
+  const std::span<const std::uint8_t> values = std::span(file.file).subspan(kLengthBytes + size);
+  const Json header =
+      parse_header(path, {reinterpret_cast<const char*>(file.file.data()) + kLengthBytes, size});
+  for (const auto& [name, entry] : header.items())
+    if (name == "__metadata__")
+      file.metadata = metadata_of(path, entry);
+    else
+      file.tensors.push_back(tensor_of(path, name, entry, values));
+  std::stable_sort(file.tensors.begin(), file.tensors.end(), [](const Tensor& a, const Tensor& b) {
+    return std::pair(a.bytes.data(), a.bytes.size()) < std::pair(b.bytes.data(), b.bytes.size());
+  });
+  check_covered(path, file, values);
+  return file;
+}
+
+TensorFile read_tensor_file(const std::filesystem::path& path) {
+  return parse_tensor_file(path, read_file(path));
+}
+
+std::vector<std::uint8_t> tensor_file_bytes(const TensorMetadata& metadata,
+                                            const std::vector<Tensor>& tensors) {
+  Json header;
+  header["__metadata__"] = metadata;
+  std::size_t offset = 0;
+  for (const Tensor& tensor : tensors) {
+    header[tensor.name] = {{"dtype", tensor.type},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + tensor.bytes.size()}}};
+    offset += tensor.bytes.size();
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the format aligns the values to 8 bytes
-  const std::uint64_t header_size = text.size();
+  const std::uint64_t size = text.size();
 
-  const std::filesystem::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
-  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-  if (!stream) throw not_written(temporary);
-  stream.write(reinterpret_cast<const char*>(&header_size), sizeof header_size);
-  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-  stream.write(reinterpret_cast<const char*>(values.data()),
-               static_cast<std::streamsize>(values.size() * sizeof(float)));
-  stream.close();
-  std::error_code error;
-  if (stream) std::filesystem::rename(temporary, path, error);
-  if (!stream || error) {
-    if (error) errno = error.value();
-    const UserError failure = not_written(path);
-    std::filesystem::remove(temporary, error);
-    throw failure;
-  }
+  std::vector<std::uint8_t> bytes(kLengthBytes);
+  bytes.reserve(kLengthBytes + size + offset);
+  std::memcpy(bytes.data(), &size, kLengthBytes);
+  bytes.insert(bytes.end(), text.begin(), text.end());
+  for (const Tensor& tensor : tensors)
+    bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
+  return bytes;
 }
 
-std::string saved_model_name(const std::filesystem::path& path) {
-  const File file = read(path);
-  const auto metadata = file.header.find("__metadata__");
-  if (metadata == file.header.end() || !metadata->is_object() || !metadata->contains("model") ||
-      !metadata->at("model").is_string())
-    throw unusable(path, "does not say which model it holds; give it with --model");
-  return metadata->at("model").get<std::string>();
+Tensor float_tensor(std::string name, std::vector<std::int64_t> shape,
+                    std::span<const float> values) {
+  return {.name = std::move(name),
+          .type = "F32",
+          .shape = std::move(shape),
+          .bytes = {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()}};
 }
 
-void load_weights(const std::filesystem::path& path, const Model& model, Weights& weights) {
-  const File file = read(path);
-  std::vector<float> parameters(weights.parameters.size(), 0.f), running(weights.running.size());
-  for (const Entry& entry : entries_of(model)) {
-    const std::vector<float> values = values_of(path, file, entry);
-    auto& target = entry.running ? running : parameters;
-    std::copy(values.begin(), values.end(),
-              target.begin() + static_cast<std::ptrdiff_t>(entry.slice.offset));
-  }
-  weights.parameters.upload(parameters);
-  weights.running.upload(running);
+std::vector<float> float_values(const std::filesystem::path& path, const Tensor& tensor,
+                                const std::vector<std::int64_t>& shape) {
+  if (tensor.type != "F32" || tensor.shape != shape)
+    throw_data_error(path, "tensor {} is {} {}, the model needs F32 {}", tensor.name, tensor.type,
+                     text_of(tensor.shape), text_of(shape));
+  std::vector<float> values(tensor.bytes.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  return values;
 }
 
 }  // namespace annulus

@@ -16,7 +16,7 @@
 #include "engine/exchange.h"
 #include "engine/model/models.h"
 #include "engine/progress.h"
-#include "engine/safetensors.h"
+#include "engine/model_file.h"
 #include "engine/step.h"
 #include "engine/trace.h"
 

@@ -11,7 +11,7 @@
 #include "engine/cli/ranks.h"
 #include "engine/model/models.h"
 #include "engine/run_config.h"
-#include "engine/safetensors.h"
+#include "engine/model_file.h"
 #include "engine/trainer.h"
 
 namespace annulus {

@@ -1,7 +1,7 @@
 // A model: layers in the order of the forward pass, each reading the tensor of an earlier one, and
 // the layout of the flat buffers. Invariant: parameters lie in the order in which the backward pass
 // finishes their gradients, so a bucket is a slice. Built by a ModelBuilder in one of the functions
-// of engine/model/models.h; read by engine/plan, step, evaluate, safetensors.
+// of engine/model/models.h; read by engine/plan, step, evaluate, model_file.
 #pragma once
 
 #include <memory>

@@ -1,93 +1,105 @@
-// Weights survive the file bit for bit; a damaged or foreign file is an error that names what is
-// wrong and changes nothing.
+// The container: what is written is read back; a header that lies, nests or overlaps is one error
+// that names the tensor, found before anything is allocated by its word.
+#include "engine/safetensors.h"
+
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <functional>
+#include <cstring>
+#include <string>
 
-#include "engine/model/models.h"
-#include "engine/safetensors.h"
+#include "kernels/check.h"
 
 namespace annulus {
 namespace {
 
-class Safetensors : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("annulus-safetensors-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-    path_ = folder_ / "model.safetensors";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string bytes() const {
-    std::ifstream in(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  void write(const std::string& bytes) const {
-    std::ofstream(path_, std::ios::binary).write(bytes.data(), std::ptrdiff_t(bytes.size()));
-  }
-  std::string error_of(const std::function<void()>& act) const {
-    try {
-      act();
-    } catch (const UserError& error) {
-      EXPECT_EQ(error.code(), ExitCode::data);
-      return error.what();
-    }
-    return "no error";
-  }
-
-  std::filesystem::path folder_, path_;
-  Model model_ = seed_cnn({.image = {8, 8, 3}, .classes = 4});
-};
-
-TEST_F(Safetensors, RoundTripKeepsEveryBit) {
-  Weights saved(model_, 5), loaded(model_, 6);
-  std::vector<float> running = saved.running.download();
-  for (std::size_t i = 0; i < running.size(); ++i) running[i] = 0.25f * float(i);
-  saved.running.upload(running);
-  save_weights(path_, model_, saved);
-  EXPECT_EQ(saved_model_name(path_), "seed-cnn");
-  load_weights(path_, model_, loaded);
-  EXPECT_EQ(loaded.parameters.download(), saved.parameters.download());
-  EXPECT_EQ(loaded.running.download(), running);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
-      << "a temporary file was left behind";
+std::vector<std::uint8_t> file_of(const std::string& header, std::size_t values) {
+  const std::uint64_t size = header.size();
+  std::vector<std::uint8_t> bytes(sizeof size + header.size() + values, 7);
+  std::memcpy(bytes.data(), &size, sizeof size);
+  std::memcpy(bytes.data() + sizeof size, header.data(), header.size());
+  return bytes;
 }
 
-TEST_F(Safetensors, AnotherModelsFileNamesTheTensor) {
-  save_weights(path_, model_, Weights(model_, 5));
-  const Model wider = seed_cnn({.image = {8, 8, 3}, .classes = 7});
-  Weights weights(wider, 6);
-  const auto before = weights.parameters.download();
-  const std::string error = error_of([&] { load_weights(path_, wider, weights); });
-  EXPECT_NE(error.find("dense2.weight"), std::string::npos) << error;
-  EXPECT_NE(error.find("[4,128]"), std::string::npos) << error;
-  EXPECT_NE(error.find("[7,128]"), std::string::npos) << error;
-  EXPECT_EQ(weights.parameters.download(), before);
+std::string error_of(const std::vector<std::uint8_t>& bytes) {
+  try {
+    parse_tensor_file("some.safetensors", bytes);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::data);
+    return error.what();
+  }
+  return "no error";
 }
 
-TEST_F(Safetensors, DamagedFilesAreErrors) {
-  save_weights(path_, model_, Weights(model_, 5));
-  const std::string good = bytes();
-  Weights weights(model_, 6);
-  const auto load = [&] { load_weights(path_, model_, weights); };
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{4}, std::size_t{8}, good.size() / 2, good.size() - 1}) {
-    write(good.substr(0, size));
-    EXPECT_NE(error_of(load), "no error") << "cut to " << size << " bytes";
+TEST(Safetensors, RoundTrip) {
+  const std::vector<float> weights{1, -2, 0.5f, 3, 4, 5};
+  const std::vector<std::uint8_t> digest{1, 2, 3};
+  const TensorFile file = parse_tensor_file(
+      "some.safetensors",
+      tensor_file_bytes({{"model", "mlp"}, {"step", "12"}},
+                        {float_tensor("weight", {2, 3}, weights),
+                         float_tensor("none", {0}, {}),
+                         {.name = "digest", .type = "U8", .shape = {3}, .bytes = digest}}));
+  EXPECT_EQ(file.metadata, (TensorMetadata{{"model", "mlp"}, {"step", "12"}}));
+  ASSERT_EQ(file.tensors.size(), 3u);
+  ASSERT_NE(file.find("weight"), nullptr);
+  EXPECT_EQ(float_values("some.safetensors", *file.find("weight"), {2, 3}), weights);
+  EXPECT_EQ(file.tensors.back().bytes[2], 3);
+  EXPECT_EQ(file.find("bias"), nullptr);
+}
+
+TEST(Safetensors, AnotherShapeOrTypeIsNamedWithBoth) {
+  const std::vector<float> values(6);
+  const Tensor tensor = float_tensor("conv1.weight", {2, 3}, values);
+  try {
+    float_values("some.safetensors", tensor, {3, 2});
+    FAIL() << "no error";
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    for (const char* part : {"conv1.weight", "[2,3]", "[3,2]"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
   }
-  std::string lying = good;
-  lying[7] = 0x3f;  // a header of 2^62 bytes
-  write(lying);
-  EXPECT_NE(error_of(load).find("header"), std::string::npos);
-  const std::string no_object =
-      std::string(1, 2) + std::string(7, 0) + "[]" + std::string(100, 'x');
-  write(no_object);
-  EXPECT_NE(error_of(load), "no error");
-  std::filesystem::remove(path_);
-  EXPECT_NE(error_of(load).find("No such file"), std::string::npos);
+}
+
+TEST(Safetensors, DamageIsNamed) {
+  const auto one = [](const std::string& type, const std::string& shape,
+                      const std::string& offsets) {
+    return R"({"w":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
+           "}}";
+  };
+  EXPECT_EQ(error_of(file_of(one("F32", "[2]", "[0,8]"), 8)), "no error");
+  const struct {
+    std::string header;
+    std::size_t values;
+    const char* named;
+  } cases[] = {
+      {one("F32", "[2]", "[0,8]"), 7, "lies at bytes 0 to 8 of 7"},
+      {one("F32", "[2]", "[0,8]"), 9, "1 bytes after its last tensor"},
+      {one("F32", "[2]", "[4,12]"), 12, "leaves a hole"},
+      {one("F32", "[3]", "[0,8]"), 8, "F32 [3], but has 8 bytes"},
+      {one("F32", "[4611686018427387904,4]", "[0,0]"), 0, "but has 0 bytes"},
+      {one("F32", "[-1]", "[0,8]"), 8, "[-1]"},
+      {one("F31", "[2]", "[0,8]"), 8, "unknown type F31"},
+      {one("F32", "[2]", "[8,0]"), 8, "lies at bytes 8 to 0"},
+      {one("F32", "[2]", "[0]"), 8, "damaged header"},
+      {one("F32", "[[2]]", "[0,8]"), 8, "nests too deep"},
+      {R"({"w":3})", 0, "damaged header"},
+      {R"({"__metadata__":{"a":1}})", 0, "no text"},
+      {"[]", 0, "not JSON"},
+      {"{\"w\"", 0, "not JSON"},
+  };
+  for (const auto& [header, values, named] : cases)
+    EXPECT_NE(error_of(file_of(header, values)).find(named), std::string::npos)
+        << header << ": " << error_of(file_of(header, values));
+}
+
+TEST(Safetensors, LengthsThatLieCostNothing) {
+  std::vector<std::uint8_t> bytes = file_of("{}", 0);
+  bytes[7] = 0x3f;  // a header of 2^62 bytes
+  EXPECT_NE(error_of(bytes).find("but the file has 10"), std::string::npos);
+  EXPECT_NE(error_of({1, 2, 3}).find("3 bytes are too short"), std::string::npos);
+  EXPECT_NE(error_of(file_of(std::string(2 << 20, '['), 0)).find("larger than"), std::string::npos);
+  EXPECT_NE(error_of(file_of(std::string(1 << 20, '['), 0)).find("nests too deep"),
+            std::string::npos);
 }
 
 }  // namespace
