@@ -11,24 +11,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace annulus {
+#include "kernels/exit_code.h"
 
-// The documented exit codes (1-127 permanent, 128 and up retryable).
-enum class ExitCode : int {
-  done = 0,
-  internal = 1,
-  usage = 2,
-  data = 3,
-  device = 4,
-  diverged = 5,
-  storage = 6,
-  interrupted = 130,
-  terminated = 143,
-  rendezvous = 200,  // its deadline passed
-  peer_lost = 201,
-  refused = 202,  // another incarnation, generation, index or job
-  device_fault = 204,
-};
+namespace annulus {
 
 // What, where, the fact and the fix, in one line.
 class UserError : public std::runtime_error {

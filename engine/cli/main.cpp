@@ -10,6 +10,7 @@
 #include "engine/cli/bench_allreduce.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/doctor.h"
+#include "engine/cli/exit_codes.h"
 #include "engine/outcome.h"
 #include "kernels/check.h"
 
@@ -45,6 +46,12 @@ int run(int argc, char** argv) {
                "annulus");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_line());
+  app.add_flag_callback(
+      "--help-exit-codes",
+      [] {
+        throw CLI::CallForVersion(annulus::exit_code_table(), 0);
+      },  // CLI11's way to say a text
+      "Every exit code: its meaning, and whether another try may succeed");
   app.footer("Every option --name has a twin $ANNULUS_NAME; the flag wins.");
 
   annulus::TrainCommand train;
