@@ -4,8 +4,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
 
 namespace annulus {
 namespace {
@@ -33,6 +36,23 @@ nlohmann::ordered_json overlap_json(const OverlapReport& report) {
           {"buckets", buckets}};
 }
 
+// " name=value" with four decimals, and below 0.01 with four digits that tell something; "
+// name:nan" where a filter that looks for name=value would find the name and no number.
+std::string pair(const char* name, double value) {
+  if (!std::isfinite(value)) return fmt::format(" {}:{}", name, value);
+  constexpr int kMostPlaces = 12;
+  int places = 4;
+  if (value != 0 && std::abs(value) < 0.01)
+    while (places < kMostPlaces && std::abs(value) * std::pow(10, places) < 1000) ++places;
+  return fmt::format(" {}={:.{}f}", name, value, places);
+}
+
+bool is_epoch(const nlohmann::ordered_json& line) {
+  return line.is_object() && line.contains("epoch") && line["epoch"].is_number_unsigned() &&
+         line.contains("time") && line["time"].is_string() &&
+         parse_timestamp(line["time"].get<std::string>());
+}
+
 }  // namespace
 
 std::string timestamp(std::chrono::system_clock::time_point time) {
@@ -43,12 +63,26 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
                      milliseconds % 1000);
 }
 
+std::optional<std::chrono::system_clock::time_point> parse_timestamp(const std::string& text) {
+  std::tm t{};
+  int milliseconds = 0, length = 0;
+  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &t.tm_year, &t.tm_mon, &t.tm_mday,
+                  &t.tm_hour, &t.tm_min, &t.tm_sec, &milliseconds, &length) != 7 ||
+      static_cast<std::size_t>(length) != text.size())
+    return std::nullopt;
+  t.tm_year -= 1900;
+  t.tm_mon -= 1;
+  return std::chrono::system_clock::from_time_t(timegm(&t)) +
+         std::chrono::milliseconds(milliseconds);
+}
+
 std::string epoch_line(const EpochMetrics& m) {
-  std::string line = fmt::format(
-      "{} epoch={} loss={:.4f} accuracy={:.4f} val_loss={:.4f} val_accuracy={:.4f} "
-      "images_per_sec={:.1f}",
-      timestamp(m.time), m.epoch, m.loss, m.accuracy, m.validation.loss, m.validation.accuracy,
-      m.images_per_second());
+  std::string line = fmt::format("{} epoch={}", timestamp(m.time), m.epoch);
+  line += pair("loss", m.loss);
+  line += pair("accuracy", m.accuracy);
+  line += pair("val_loss", m.validation.loss);
+  line += pair("val_accuracy", m.validation.accuracy);
+  line += fmt::format(" images_per_sec={:.1f}", m.images_per_second());
   if (m.overlap && m.overlap->steps) {
     line +=
         fmt::format(" step_ms={:.2f} overlap={:.3f} exposed_ms={:.3f} waiting_ms={:.3f}",
@@ -59,7 +93,7 @@ std::string epoch_line(const EpochMetrics& m) {
   return line;
 }
 
-std::string epoch_json(const EpochMetrics& m) {
+nlohmann::ordered_json epoch_json(const EpochMetrics& m) {
   nlohmann::ordered_json line;
   line["time"] = timestamp(m.time);
   line["epoch"] = m.epoch;
@@ -75,7 +109,20 @@ std::string epoch_json(const EpochMetrics& m) {
   line["train_seconds"] = number(m.train_seconds);
   line["evaluation_seconds"] = number(m.evaluation_seconds);
   if (m.overlap && m.overlap->steps) line["communication"] = overlap_json(*m.overlap);
-  return line.dump();
+  return line;
+}
+
+MetricsFile read_metrics(const std::filesystem::path& path) {
+  MetricsFile file;
+  std::ifstream stream(path);
+  for (std::string text; std::getline(stream, text);) {
+    nlohmann::ordered_json line = nlohmann::ordered_json::parse(text, nullptr, false);
+    if (is_epoch(line))
+      file.epochs.push_back(std::move(line));
+    else
+      ++file.unreadable_lines;
+  }
+  return file;
 }
 
 }  // namespace annulus

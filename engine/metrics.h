@@ -1,12 +1,16 @@
 // What a run says about itself, one line an epoch: on stdout for people and log filters, in
-// metrics.jsonl for programs. Numbers are plain decimals in the C locale, so that every filter
-// reads the same value. Called by the trainer.
+// metrics.jsonl for programs. Numbers on stdout are plain decimals, and no number follows the
+// locale, so that every filter reads the same value. Written by engine/report, read by it and by
+// engine/runs.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/evaluate.h"
 #include "engine/profile.h"
@@ -30,12 +34,23 @@ struct EpochMetrics {
 // "2026-01-02T03:04:05.678Z", UTC.
 std::string timestamp(std::chrono::system_clock::time_point time);
 
+// The inverse; nothing where `text` does not look so.
+std::optional<std::chrono::system_clock::time_point> parse_timestamp(const std::string& text);
+
 // "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=…
 // images_per_sec=401.2", and with several ranks " step_ms=140.21 overlap=0.93 exposed_ms=0.41
 // waiting_ms=0.10 interference=0.04".
 std::string epoch_line(const EpochMetrics& metrics);
 
-// One JSON object, no newline; a number that is not finite is null.
-std::string epoch_json(const EpochMetrics& metrics);
+// A line of metrics.jsonl; a number that is not finite is null.
+nlohmann::ordered_json epoch_json(const EpochMetrics& metrics);
+
+struct MetricsFile {
+  std::vector<nlohmann::ordered_json> epochs;
+  std::size_t unreadable_lines = 0;  // cut by a kill or a full disk
+};
+
+// Reads what can be read of a metrics.jsonl; a missing file is an empty one.
+MetricsFile read_metrics(const std::filesystem::path& path);
 
 }  // namespace annulus

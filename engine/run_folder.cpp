@@ -51,7 +51,7 @@ void RunFolder::write(const std::string& name, const std::string& text) const {
 }
 
 void RunFolder::append_metrics(const std::string& json_line) const {
-  write_line(path_ / "metrics.jsonl", json_line, std::ios::app);
+  write_line(metrics(), json_line, std::ios::app);
 }
 
 std::filesystem::path default_run_path(const std::string& model) {

@@ -19,6 +19,7 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }
 
   void write(const std::string& name, const std::string& text) const;

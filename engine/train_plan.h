@@ -27,6 +27,7 @@ struct TrainOptions {
   bool sync_batchnorm = false;
   std::string wire = "fp32";  // what travels between ranks: fp32, bf16, fp16
   bool trace = false;         // the last steps of all ranks as trace.json
+  std::string katib_metrics;  // file that Katib reads; empty: none
   bool communicate = true,
        compute = true;  // false: the step without one half, to measure the other
 };

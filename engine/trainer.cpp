@@ -15,8 +15,9 @@
 #include "comm/console.h"
 #include "engine/exchange.h"
 #include "engine/model/models.h"
-#include "engine/progress.h"
 #include "engine/model_file.h"
+#include "engine/progress.h"
+#include "engine/report.h"
 #include "engine/step.h"
 #include "engine/trace.h"
 
@@ -65,6 +66,7 @@ class Training {
         profile_(model_.layout().buckets(parse_bucket_sizes(options.bucket_size)), world.ranks()),
         progress_((plan_.updates + plan_.batches.steps() - 1) / plan_.batches.steps(),
                   plan_.updates) {
+    if (world.first()) report_.emplace(options, folder);
     if (world.control)
       communicator_.emplace(world.rank(), world.ranks(), *world.control, world.deadlines);
     step_.emplace(
@@ -165,8 +167,7 @@ class Training {
 
   void report(const EpochMetrics& metrics) {
     progress_.clear();
-    print_line(epoch_line(metrics));
-    folder_.append_metrics(epoch_json(metrics));
+    report_->epoch(metrics);
     if (complete()) save_weights(folder_.weights(), model_, weights_);
   }
 
@@ -238,6 +239,7 @@ class Training {
   Evaluator evaluator_;
   Profile profile_;
   Progress progress_;
+  std::optional<Report> report_;  // of rank 0
   std::optional<Communicator> communicator_;
   std::optional<TrainStep> step_;
   Totals totals_;

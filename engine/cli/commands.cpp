@@ -10,6 +10,7 @@
 #include "comm/console.h"
 #include "engine/cli/ranks.h"
 #include "engine/model/models.h"
+#include "engine/report.h"
 #include "engine/run_config.h"
 #include "engine/model_file.h"
 #include "engine/trainer.h"
@@ -59,6 +60,7 @@ void train_as_rank(TrainCommand& command, World& world,
                     "several ranks train only on data that was chosen; say --data FOLDER or --data "
                     "synthetic");
   const TrainPlan plan = plan_training(options, world.ranks(), data.train.size());
+  if (world.first()) check_report_files(options);
   const RunFolder folder = make_run_folder(command, data, world, command_line);
   if (world.first())
     note(fmt::format("{}: {}\nrun folder: {}\n", options.model, plan.describe(),

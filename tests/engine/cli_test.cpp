@@ -124,6 +124,7 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
       {"train --data synthetic --model mlp --max-steps 1 --out full >/dev/full", 6, {"stdout"}},
       {"train --device cuda --data synthetic", 4, {"cuda", "CPU device"}},
       {"train --data synthetic --out file/run", 6, {"file/run"}},
+      {"train --data synthetic --katib-metrics no/k --out nothing", 6, {"no/k", "--katib-metrics"}},
       {"eval --weights nothing.safetensors --data synthetic", 3, {"nothing.safetensors"}},
       {"train --data synthetic --model mlp --lr 1e30 --epochs 3 --batch-size 500 --out diverged",
        5,
@@ -138,6 +139,7 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
     for (const std::string& part : misuse.says)
       EXPECT_NE(last.find(part), std::string::npos) << part << " is not in: " << last;
   }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "nothing"));
 }
 
 TEST_F(Cli, TooLittleDeviceMemoryIsSaidSo) {
