@@ -19,6 +19,7 @@ void check_report_files(const TrainOptions& options) {
 Report::Report(const TrainOptions& options, const RunFolder& folder) : folder_(folder) {
   if (!options.katib_metrics.empty())
     katib_.emplace(options.katib_metrics, RecordFile::Earlier::goes, kKatibFix);
+  if (options.tensorboard) tensorboard_.emplace(folder.path());
   for (const nlohmann::ordered_json& epoch : read_metrics(folder.metrics()).epochs)
     add_to_other_files(epoch);
 }
@@ -32,6 +33,7 @@ void Report::epoch(const EpochMetrics& metrics) {
 
 void Report::add_to_other_files(const nlohmann::ordered_json& epoch) {
   if (katib_) katib_->append(katib_line(epoch) + '\n');
+  if (tensorboard_) tensorboard_->add(epoch);
 }
 
 }  // namespace annulus

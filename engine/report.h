@@ -1,4 +1,5 @@
-// What a run says after each epoch: the line on stdout, metrics.jsonl, the file for Katib. On rank
+// What a run says after each epoch: the line on stdout, metrics.jsonl, the file for Katib,
+// TensorBoard's events. On rank
 // 0 alone; called by the trainer. metrics.jsonl is the truth, and the other files follow from its
 // lines: where a resumed run finds lines in it, they are written anew from these, so that none
 // holds an epoch that is to come again.
@@ -10,6 +11,7 @@
 #include "engine/metrics.h"
 #include "engine/record_file.h"
 #include "engine/run_folder.h"
+#include "engine/tensorboard.h"
 #include "engine/train_plan.h"
 
 namespace annulus {
@@ -31,6 +33,7 @@ class Report {
 
   const RunFolder& folder_;
   std::optional<RecordFile> katib_;
+  std::optional<TensorBoardFile> tensorboard_;
 };
 
 }  // namespace annulus

@@ -28,6 +28,7 @@ struct TrainOptions {
   std::string wire = "fp32";  // what travels between ranks: fp32, bf16, fp16
   bool trace = false;         // the last steps of all ranks as trace.json
   std::string katib_metrics;  // file that Katib reads; empty: none
+  bool tensorboard = false;   // an event file in the run folder
   bool communicate = true,
        compute = true;  // false: the step without one half, to measure the other
 };

@@ -156,6 +156,10 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
       ->group(communication);
   add(app, "Output", "--out", c.out,
       "run folder: config.json, metrics.jsonl, model.safetensors (default: runs/TIME-MODEL)");
+  app.add_flag("--tensorboard", c.options.tensorboard,
+               "write the metrics for TensorBoard into the run folder too")
+      ->envname("ANNULUS_TENSORBOARD")
+      ->group("Output");
   add(app, "Output", "--katib-metrics", c.options.katib_metrics,
       "file for Katib's JSON file collector: a line of strings an epoch");
   add_device_options(app, c.device, c.threads);

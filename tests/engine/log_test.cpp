@@ -1,0 +1,95 @@
+// What a run says, as what collects it sees it: Katib's StdOut collector over stdout and stderr in
+// one file, a pipe that is watched, a log that loses lines with carriage returns.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/data/data_files.h"
+#include "tests/engine/annulus_process.h"
+#include "tests/engine/program.h"
+
+namespace {
+
+using annulus::test::AnnulusProcess;
+using annulus::test::Outcome;
+using annulus::test::slurp;
+
+class Log : public annulus::test::Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    std::filesystem::create_directories(folder_ / "data");
+    annulus::test::write_cifar10(folder_ / "data", 24);
+  }
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The values of `name` that the default filter of kubeflow/katib finds, at most one a line.
+std::vector<std::string> katib_values(const std::string& log, const std::string& name) {
+  static const std::regex filter(R"(([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?))");
+  std::vector<std::string> values;
+  for (const std::string& line : lines_of(log))
+    for (std::sregex_iterator match(line.begin(), line.end(), filter), end; match != end; ++match)
+      if ((*match)[1] == name) values.push_back((*match)[2]);
+  return values;
+}
+
+TEST_F(Log, KatibFindsEachMetricOnceAnEpochAndNoCarriageReturn) {
+  for (const int ranks : {1, 2}) {
+    const Outcome train =
+        run(fmt::format("train --data data --model mlp --batch-size 20 --epochs 3 --ranks {} "
+                        "--katib-metrics katib.json --out run{}",
+                        ranks, ranks),
+            "LC_ALL=de_DE.UTF-8");
+    ASSERT_EQ(train.code, 0) << train.err;
+    const std::string log = train.out + train.err;
+    EXPECT_EQ(log.find('\r'), std::string::npos) << log;
+    const auto epochs = lines_of(slurp(folder_ / fmt::format("run{}", ranks) / "metrics.jsonl"));
+    const auto katib = lines_of(slurp(folder_ / "katib.json"));
+    ASSERT_EQ(epochs.size(), 3u);
+    ASSERT_EQ(katib.size(), 3u);
+    for (const char* name : {"loss", "accuracy", "val_loss", "val_accuracy"}) {
+      const auto values = katib_values(log, name);
+      ASSERT_EQ(values.size(), 3u) << name << " in " << log;
+      for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+        const double number = nlohmann::json::parse(epochs[epoch])[name];
+        EXPECT_NEAR(std::stod(values[epoch]), number, 5e-5) << log;
+        EXPECT_EQ(std::stod(nlohmann::json::parse(katib[epoch])[name].get<std::string>()), number);
+      }
+    }
+  }
+}
+
+// Each line of stdout begins with the time at which it was made.
+TEST_F(Log, APipeShowsEachLineAtOnceAndAKillLosesNone) {
+  mkfifo((folder_ / "train.out").c_str(), 0600);
+  AnnulusProcess process(folder_, "train",
+                         {ANNULUS_PROGRAM, "train", "--data", "data", "--model", "mlp",
+                          "--batch-size", "60", "--epochs", "100000", "--out", "run"},
+                         {});
+  std::ifstream pipe(folder_ / "train.out");
+  std::size_t lines = 0;
+  for (std::string line; lines < 3 && std::getline(pipe, line); ++lines) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    std::tm made{};
+    ASSERT_NE(strptime(line.c_str(), "%Y-%m-%dT%H:%M:%S", &made), nullptr) << line;
+    EXPECT_LE(now.tv_sec - timegm(&made), 4) << "within a second, and room for a busy machine";
+    EXPECT_NE(process.err().find("run folder: run"), std::string::npos) << process.err();
+  }
+  ASSERT_EQ(lines, 3u) << process.err();
+  process.signal(SIGKILL);
+  EXPECT_EQ(process.code(), 128 + SIGKILL);
+  for (std::string line; std::getline(pipe, line);) lines += !pipe.eof();
+  EXPECT_GE(lines, lines_of(slurp(folder_ / "run/metrics.jsonl")).size());
+}
+
+}  // namespace
