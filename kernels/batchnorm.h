@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 #include <cstddef>
 
 #include "kernels/activation.h"
@@ -86,8 +88,8 @@ void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<
                          Span<float> y);
 
 // running[i] = (1 - momentum) * running[i] + momentum * batch[i], for all layers' statistics at
-// once.
-void update_running_statistics(cudaStream_t stream, Span<const float> batch, float momentum,
-                               Span<float> running);
+// once; nothing where diverged[0] (kernels/divergence.h) is set.
+void update_running_statistics(cudaStream_t stream, Span<const std::uint32_t> diverged,
+                               Span<const float> batch, float momentum, Span<float> running);
 
 }  // namespace annulus

@@ -123,8 +123,9 @@ __global__ void normalize(BatchNormShape shape, ColumnPieces cut, Spread given, 
 }
 SIMT_KERNEL(normalize)
 
-__global__ void update_running(Span<const float> batch, float momentum, Span<float> running) {
-  for (std::size_t i : grid_stride(running.size))
+__global__ void update_running(Span<const std::uint32_t> diverged, Span<const float> batch,
+                               float momentum, Span<float> running) {
+  for (std::size_t i : grid_stride(diverged[0] ? 0 : running.size))
     running[i] = (1.f - momentum) * running[i] + momentum * batch[i];
 }
 SIMT_ELEMENTWISE(update_running)
@@ -272,11 +273,11 @@ void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<
                               gamma, beta, y);
 }
 
-void update_running_statistics(cudaStream_t stream, Span<const float> batch, float momentum,
-                               Span<float> running) {
+void update_running_statistics(cudaStream_t stream, Span<const std::uint32_t> diverged,
+                               Span<const float> batch, float momentum, Span<float> running) {
   if (running.empty()) return;
-  launch(batchnorm::update_running, grid_for(running.size), kBlock, 0, stream, batch, momentum,
-         running);
+  launch(batchnorm::update_running, grid_for(running.size), kBlock, 0, stream, diverged, batch,
+         momentum, running);
 }
 
 }  // namespace annulus

@@ -9,10 +9,11 @@
 namespace annulus {
 namespace {
 
-__global__ void sgd(float momentum, bool nesterov, Span<const StepState> state, Span<float> p,
-                    Span<float> v, Span<const float> g, Span<const float> decay) {
+__global__ void sgd(float momentum, bool nesterov, Span<const StepState> state,
+                    Span<const std::uint32_t> diverged, Span<float> p, Span<float> v,
+                    Span<const float> g, Span<const float> decay) {
   const float learning_rate = state[0].learning_rate;
-  for (std::size_t i : grid_stride(p.size)) {
+  for (std::size_t i : grid_stride(diverged[0] ? 0 : p.size)) {
     const float gradient = g[i] + decay[i] * p[i];
     const float velocity = momentum * v[i] + gradient;
     v[i] = velocity;
@@ -28,13 +29,14 @@ struct AdamFactors {
   bool decoupled;
 };
 
-__global__ void adam(AdamFactors a, Span<const StepState> state, Span<float> p, Span<float> m,
-                     Span<float> v, Span<const float> g, Span<const float> decay) {
+__global__ void adam(AdamFactors a, Span<const StepState> state, Span<const std::uint32_t> diverged,
+                     Span<float> p, Span<float> m, Span<float> v, Span<const float> g,
+                     Span<const float> decay) {
   const float t = static_cast<float>(state[0].step + 1);
   const float learning_rate = state[0].learning_rate;
   const float step_size = learning_rate / -::expm1f(t * a.log_beta1);
   const float root_correction = ::sqrtf(-::expm1f(t * a.log_beta2));
-  for (std::size_t i : grid_stride(p.size)) {
+  for (std::size_t i : grid_stride(diverged[0] ? 0 : p.size)) {
     const float old = p[i];
     const float gradient = a.decoupled ? g[i] : g[i] + decay[i] * old;
     const float decayed = a.decoupled ? old - learning_rate * decay[i] * old : old;
@@ -48,15 +50,17 @@ __global__ void adam(AdamFactors a, Span<const StepState> state, Span<float> p, 
 
 }  // namespace
 
-void sgd_update(cudaStream_t stream, Span<const StepState> state, float momentum, bool nesterov,
-                Span<float> p, Span<float> v, Span<const float> g, Span<const float> decay) {
+void sgd_update(cudaStream_t stream, Span<const StepState> state,
+                Span<const std::uint32_t> diverged, float momentum, bool nesterov, Span<float> p,
+                Span<float> v, Span<const float> g, Span<const float> decay) {
   if (p.empty()) return;
-  launch(sgd, grid_for(p.size), kBlock, 0, stream, momentum, nesterov, state, p, v, g, decay);
+  launch(sgd, grid_for(p.size), kBlock, 0, stream, momentum, nesterov, state, diverged, p, v, g,
+         decay);
 }
 
-void adam_update(cudaStream_t stream, Span<const StepState> state, const AdamOptions& options,
-                 Span<float> p, Span<float> m, Span<float> v, Span<const float> g,
-                 Span<const float> decay) {
+void adam_update(cudaStream_t stream, Span<const StepState> state,
+                 Span<const std::uint32_t> diverged, const AdamOptions& options, Span<float> p,
+                 Span<float> m, Span<float> v, Span<const float> g, Span<const float> decay) {
   if (p.empty()) return;
   const AdamFactors factors{.beta1 = static_cast<float>(options.beta1),
                             .new1 = static_cast<float>(1 - options.beta1),
@@ -66,7 +70,7 @@ void adam_update(cudaStream_t stream, Span<const StepState> state, const AdamOpt
                             .log_beta2 = static_cast<float>(std::log(options.beta2)),
                             .epsilon = static_cast<float>(options.epsilon),
                             .decoupled = options.decoupled};
-  launch(adam, grid_for(p.size), kBlock, 0, stream, factors, state, p, m, v, g, decay);
+  launch(adam, grid_for(p.size), kBlock, 0, stream, factors, state, diverged, p, m, v, g, decay);
 }
 
 namespace {

@@ -251,11 +251,13 @@ Case update_running_case(int channels) {
   Case c("C=" + std::to_string(channels));
   const float momentum = 0.1f;
   c.flops = 6. * channels;
+  c.opaque("diverged", std::uint32_t{0});
   c.input("batch", uniform_values(2 * channels, -1, 1, 1));
   c.in_out("running", uniform_values(2 * channels, -1, 1, 2),
            {3 * kUnitRoundoff, 0, "three roundings of terms up to 1"});
   c.launch = [momentum](cudaStream_t stream, const DeviceArrays& device) {
-    update_running_statistics(stream, device.span("batch"), momentum, device.span("running"));
+    update_running_statistics(stream, device.span<std::uint32_t>("diverged"), device.span("batch"),
+                              momentum, device.span("running"));
   };
   c.reference = [momentum](const Arrays& in) {
     Values running = in.at("running");

@@ -34,12 +34,14 @@ Case sgd_case(bool nesterov, std::size_t size) {
   Case c("size=" + std::to_string(size));
   c.flops = (nesterov ? 8.0 : 6.0) * static_cast<double>(size);
   c.opaque("state", state);
+  c.opaque("diverged", std::uint32_t{0});
   add_slices(c, size);
   c.in_out("p", uniform_values(size, -1, 1, 2), kSgdParameter);
   c.in_out("v", uniform_values(size, -1, 1, 3), kMoment);
   c.launch = [=](cudaStream_t stream, const DeviceArrays& device) {
-    sgd_update(stream, device.span<StepState>("state"), momentum, nesterov, device.span("p"),
-               device.span("v"), device.span("g"), device.span("decay"));
+    sgd_update(stream, device.span<StepState>("state"), device.span<std::uint32_t>("diverged"),
+               momentum, nesterov, device.span("p"), device.span("v"), device.span("g"),
+               device.span("decay"));
   };
   c.reference = [=](const Arrays& in) {
     Values p = in.at("p"), v = in.at("v");
@@ -82,13 +84,15 @@ Case adam_case(bool decoupled, std::uint32_t step, std::size_t size) {
   Case c("size=" + std::to_string(size) + " step=" + std::to_string(step));
   c.flops = 14.0 * static_cast<double>(size);
   c.opaque("state", state);
+  c.opaque("diverged", std::uint32_t{0});
   add_slices(c, size);
   c.in_out("p", uniform_values(size, -1, 1, 2), adam_parameter(state.learning_rate));
   c.in_out("m", uniform_values(size, -1, 1, 3), kMoment);
   c.in_out("v", uniform_values(size, 0.01, 1, 4), kMoment);
   c.launch = [=](cudaStream_t stream, const DeviceArrays& device) {
-    adam_update(stream, device.span<StepState>("state"), options, device.span("p"),
-                device.span("m"), device.span("v"), device.span("g"), device.span("decay"));
+    adam_update(stream, device.span<StepState>("state"), device.span<std::uint32_t>("diverged"),
+                options, device.span("p"), device.span("m"), device.span("v"), device.span("g"),
+                device.span("decay"));
   };
   c.reference = [=](const Arrays& in) { return adam_reference(options, state, in); };
   return c;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 // The arrays of an optimizer over one slice; `second` is Adam's alone.
 struct Slice {
   Span<const StepState> state;
+  Span<const std::uint32_t> diverged;
   Span<float> p, first, second;
   Span<const float> g, decay;
 };
@@ -23,12 +25,13 @@ using Update = std::function<void(cudaStream_t, const Slice&)>;
 
 Update sgd(bool nesterov) {
   return [nesterov](cudaStream_t stream, const Slice& s) {
-    sgd_update(stream, s.state, 0.9f, nesterov, s.p, s.first, s.g, s.decay);
+    sgd_update(stream, s.state, s.diverged, 0.9f, nesterov, s.p, s.first, s.g, s.decay);
   };
 }
 Update adam(bool decoupled) {
   return [decoupled](cudaStream_t stream, const Slice& s) {
-    adam_update(stream, s.state, {.decoupled = decoupled}, s.p, s.first, s.second, s.g, s.decay);
+    adam_update(stream, s.state, s.diverged, {.decoupled = decoupled}, s.p, s.first, s.second, s.g,
+                s.decay);
   };
 }
 
@@ -53,17 +56,20 @@ class Trained {
     for (std::size_t end : borders) {
       const std::size_t count = end - begin;
       update(stream.get(),
-             {state_.cspan(), p_.span().subspan(begin, count), first_.span().subspan(begin, count),
-              second_.span().subspan(begin, count), g_.cspan().subspan(begin, count),
-              decay_.cspan().subspan(begin, count)});
+             {state_.cspan(), diverged_.cspan(), p_.span().subspan(begin, count),
+              first_.span().subspan(begin, count), second_.span().subspan(begin, count),
+              g_.cspan().subspan(begin, count), decay_.cspan().subspan(begin, count)});
       begin = end;
     }
     stream.synchronize();
   }
   std::vector<float> parameters() const { return p_.download(); }
+  std::vector<float> moments() const { return first_.download(); }
+  void diverge() { diverged_.upload({1}); }
 
  private:
   Buffer<StepState> state_{1};
+  Buffer<std::uint32_t> diverged_{std::vector<std::uint32_t>{0}};
   Buffer<float> p_, first_, second_, g_, decay_;
 };
 
@@ -116,6 +122,18 @@ TEST(Optimizer, SlicesGiveTheSameBitsAsTheWhole) {
       sliced.step(optimizer.update, gradient, step, {1, 10, 10, 531, kSize});
     }
     EXPECT_EQ(sliced.parameters(), whole.parameters()) << optimizer.name;
+  }
+}
+
+TEST(Optimizer, ChangesNothingOnceTrainingHasDiverged) {
+  for (const Trajectory& optimizer : kTrajectories) {
+    Trained trained({1.f, -2.f}, 0.01f);
+    trained.step(optimizer.update, {0.3f, -1.f}, 0, {2});
+    const std::vector<float> parameters = trained.parameters(), moments = trained.moments();
+    trained.diverge();
+    trained.step(optimizer.update, {NAN, 5.f}, 1, {1, 2});
+    EXPECT_EQ(trained.parameters(), parameters) << optimizer.name;
+    EXPECT_EQ(trained.moments(), moments) << optimizer.name;
   }
 }
 

@@ -1,0 +1,18 @@
+// A latch on the device: once a step's loss is not finite, no update changes anything any more, so
+// that the weights stay as they were before that step and it can be replayed. The host learns of it
+// some steps later, from the loss itself. Called by engine/step; read by the optimizers and by
+// update_running_statistics.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/span.h"
+
+namespace annulus {
+
+// diverged[0] = 1 where loss[0] is not finite; else it stays as it is, 0 from the start.
+void latch_divergence(cudaStream_t stream, Span<const float> loss, Span<std::uint32_t> diverged);
+
+}  // namespace annulus
