@@ -210,6 +210,7 @@ int run_program(int argc, char** argv) {
   return run_as_ranks(ranks, std::vector<std::string>(argv, argv + argc), {}, [&](World& world) {
     if (!world.control) throw UserError(ExitCode::usage, "--ranks: two or more are needed");
     run(options, world);
+    return 0;
   });
 }
 

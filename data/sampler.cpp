@@ -48,8 +48,8 @@ std::vector<std::uint32_t> epoch_order(std::size_t samples, std::uint64_t seed,
 }
 
 std::size_t Batches::steps() const {
-  const std::size_t full = samples / global_batch();
-  const bool has_tail = samples % global_batch() != 0;
+  const std::size_t left = samples - first, full = left / global_batch();
+  const bool has_tail = left % global_batch() != 0;
   return full + (has_tail && !drop_last ? 1 : 0);
 }
 

@@ -24,16 +24,18 @@ struct RankSlice {
 // How an epoch is cut: step s takes the positions [s*G, (s+1)*G) of the epoch's order, G = ranks *
 // batch_per_rank; within it rank r takes [r*B, (r+1)*B). A short last step is shared so that ranks
 // differ by at most one sample, the first ranks having more; with drop_last it is left out. `ranks`
-// is the world size, virtual ranks included.
+// is the world size, virtual ranks included. An epoch that is resumed on another world size begins
+// at its sample `first`, and the rest is cut by the same rule.
 struct Batches {
   std::size_t samples;
   int ranks;
   int batch_per_rank;
   bool drop_last = false;
+  std::size_t first = 0;
 
   std::size_t global_batch() const { return std::size_t(ranks) * batch_per_rank; }
   std::size_t steps() const;  // per epoch, the same on every rank
-  std::size_t first_sample(std::size_t step) const { return step * global_batch(); }
+  std::size_t first_sample(std::size_t step) const { return first + step * global_batch(); }
   std::size_t count(std::size_t step) const;  // samples of all ranks in that step
   RankSlice slice(std::size_t step, int rank) const;
 };

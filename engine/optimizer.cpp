@@ -37,16 +37,22 @@ Optimizer::Optimizer(const Model& model, const Recipe& recipe)
 }
 
 void Optimizer::update(cudaStream_t stream, Span<const StepState> state, Slice slice,
-                       Span<float> parameters, Span<const float> gradients) {
+                       Span<const std::uint32_t> diverged, Span<float> parameters,
+                       Span<const float> gradients) {
   const auto of = [&](Span<float> whole) { return whole.subspan(slice.offset, slice.size); };
   if (kind_ == OptimizerKind::sgd) {
-    sgd_update(stream, state, momentum_, true, of(parameters), of(first_.span()),
+    sgd_update(stream, state, diverged, momentum_, true, of(parameters), of(first_.span()),
                gradients.subspan(slice.offset, slice.size), of(decay_.span()));
     return;
   }
   const AdamOptions options{.decoupled = kind_ == OptimizerKind::adamw};
-  adam_update(stream, state, options, of(parameters), of(first_.span()), of(second_.span()),
-              gradients.subspan(slice.offset, slice.size), of(decay_.span()));
+  adam_update(stream, state, diverged, options, of(parameters), of(first_.span()),
+              of(second_.span()), gradients.subspan(slice.offset, slice.size), of(decay_.span()));
+}
+
+std::vector<Buffer<float>*> Optimizer::moments() {
+  if (kind_ == OptimizerKind::sgd) return {&first_};
+  return {&first_, &second_};
 }
 
 }  // namespace annulus

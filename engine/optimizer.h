@@ -2,7 +2,9 @@
 // any slice. Called by engine/step.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/model/model.h"
 #include "engine/recipe.h"
@@ -21,8 +23,13 @@ class Optimizer {
   Optimizer(const Model& model, const Recipe& recipe);
 
   // Updates the slice of the parameters whose reduced gradients are given; the rate is in `state`.
-  void update(cudaStream_t stream, Span<const StepState> state, Slice slice, Span<float> parameters,
+  // Where diverged[0] is set nothing changes.
+  void update(cudaStream_t stream, Span<const StepState> state, Slice slice,
+              Span<const std::uint32_t> diverged, Span<float> parameters,
               Span<const float> gradients);
+
+  // What a checkpoint keeps, in the layout of the parameters: the velocity of SGD, or both moments.
+  std::vector<Buffer<float>*> moments();
 
  private:
   OptimizerKind kind_;

@@ -19,8 +19,12 @@ std::string clock_time(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::size_t epochs, std::size_t total_updates)
-    : terminal_(isatty(STDERR_FILENO)), epochs_(epochs), total_updates_(total_updates) {}
+Progress::Progress(std::size_t epochs, std::size_t total_updates, std::size_t done)
+    : terminal_(isatty(STDERR_FILENO)),
+      epochs_(epochs),
+      total_updates_(total_updates),
+      done_(done),
+      updates_(done) {}
 
 void Progress::epoch_begins(std::size_t epoch, std::size_t steps) {
   if (epoch_) train_seconds_ += std::chrono::duration<double>(last_drawn_ - epoch_start_).count();
@@ -56,7 +60,7 @@ std::string Progress::text() const {
   const double seconds = std::chrono::duration<double>(last_drawn_ - epoch_start_).count();
   const double rate = seconds > 0 ? double(samples_) / seconds : 0;
   const double left = double(total_updates_ - updates_) * (train_seconds_ + seconds) /
-                      double(updates_ ? updates_ : 1);
+                      double(updates_ > done_ ? updates_ - done_ : 1);
   std::string bar;
   if (terminal_) {
     const std::size_t filled = kWidth * step_ / (steps_ ? steps_ : 1);

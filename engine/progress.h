@@ -11,7 +11,8 @@ namespace annulus {
 
 class Progress {
  public:
-  Progress(std::size_t epochs, std::size_t total_updates);
+  // `done`: updates before this start of the run.
+  Progress(std::size_t epochs, std::size_t total_updates, std::size_t done);
 
   void epoch_begins(std::size_t epoch, std::size_t steps);  // epoch from 1
   void step_done(std::size_t samples, double loss);
@@ -23,8 +24,8 @@ class Progress {
   std::string text() const;
 
   bool terminal_;
-  std::size_t epochs_, total_updates_;
-  std::size_t epoch_ = 0, steps_ = 0, step_ = 0, updates_ = 0, samples_ = 0;
+  std::size_t epochs_, total_updates_, done_;
+  std::size_t epoch_ = 0, steps_ = 0, step_ = 0, updates_, samples_ = 0;
   double loss_ = 0;           // running mean, so that the bar does not flicker
   double train_seconds_ = 0;  // of finished epochs, evaluation left out
   Clock::time_point epoch_start_, last_drawn_;

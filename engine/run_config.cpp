@@ -75,16 +75,18 @@ Json options_json(const TrainOptions& options) {
           {"bucket_size", options.bucket_size},
           {"wire", options.wire},
           {"sync_batchnorm", options.sync_batchnorm},
-          {"communicate", options.communicate},
-          {"compute", options.compute},
-          {"trace", options.trace}};
+          {"no_comm", !options.communicate},
+          {"comm_only", !options.compute},
+          {"trace", options.trace},
+          {"checkpoint_every", options.checkpoint_every},
+          {"keep_checkpoints", options.keep_checkpoints},
+          {"lr", options.learning_rate}};
 }
 
 }  // namespace
 
-Json run_config(const TrainOptions& options, const World& world, const Datasets& data, int threads,
-                const std::vector<std::string>& command_line) {
-  const TrainPlan plan = plan_training(options, world.ranks(), data.train.size());
+Json run_config(const TrainOptions& options, const TrainPlan& plan, const World& world,
+                const Datasets& data, int threads, const std::vector<std::string>& command_line) {
   Json config;
   config["command"] = command_line;
   config.update(options_json(options));
@@ -101,7 +103,7 @@ Json run_config(const TrainOptions& options, const World& world, const Datasets&
 }
 
 std::vector<Fact> train_facts(const TrainOptions& options) {
-  std::vector<Fact> facts{{"peak learning rate", fmt::format("{}", options.learning_rate)}};
+  std::vector<Fact> facts;
   for (const Json& part : {options_json(options), recipe_json(options.recipe)})
     for (const auto& [name, value] : part.items()) facts.push_back({name, value.dump()});
   return facts;

@@ -13,8 +13,8 @@
 
 namespace annulus {
 
-nlohmann::ordered_json run_config(const TrainOptions& options, const World& world,
-                                  const Datasets& data, int threads,
+nlohmann::ordered_json run_config(const TrainOptions& options, const TrainPlan& plan,
+                                  const World& world, const Datasets& data, int threads,
                                   const std::vector<std::string>& command_line);
 
 // What the ranks of a run must have been told alike, for the rendezvous.

@@ -8,23 +8,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "data/file_writer.h"
+#include "engine/metrics.h"
 #include "kernels/check.h"
 
 namespace annulus {
-namespace {
-
-void write_line(const std::filesystem::path& path, const std::string& text,
-                std::ios::openmode mode) {
-  std::ofstream stream(path, std::ios::out | mode);
-  stream << text + '\n';  // one write: a killed rank leaves whole lines
-  stream.close();
-  if (!stream)
-    throw UserError(ExitCode::storage,
-                    fmt::format("{}: cannot be written: {}; choose another folder with --out",
-                                path.string(), std::strerror(errno)));
-}
-
-}  // namespace
 
 RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& config)
     : path_(std::move(path)) {
@@ -38,20 +26,32 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
   if (error)
     throw UserError(ExitCode::storage, fmt::format("--out {}: cannot be created: {}",
                                                    path_.string(), error.message()));
-  try {
-    write_line(path_ / "config.json", config.dump(2), std::ios::trunc);
-  } catch (...) {
-    std::filesystem::remove(path_ / "config.json", error);  // it would say that a run is here
-    throw;
-  }
+  write_file(this->config(), config.dump(2) + '\n');
+}
+
+RunFolder RunFolder::reopen(std::filesystem::path path, const nlohmann::ordered_json& config,
+                            std::size_t epochs) {
+  const RunFolder folder(std::move(path));
+  write_file(folder.config(), config.dump(2) + '\n');
+  std::string kept;
+  for (const nlohmann::ordered_json& line : read_metrics(folder.metrics()).epochs)
+    if (line.at("epoch").get<std::size_t>() <= epochs) kept += line.dump() + '\n';
+  write_file(folder.metrics(), kept);
+  return folder;
 }
 
 void RunFolder::write(const std::string& name, const std::string& text) const {
-  write_line(path_ / name, text, std::ios::trunc);
+  write_file(path_ / name, text + '\n');
 }
 
+// One write: a killed rank leaves whole lines.
 void RunFolder::append_metrics(const std::string& json_line) const {
-  write_line(metrics(), json_line, std::ios::app);
+  std::ofstream stream(metrics(), std::ios::out | std::ios::app);
+  stream << json_line + '\n';
+  stream.close();
+  if (!stream)
+    throw UserError(ExitCode::storage, fmt::format("{}: cannot be written: {}; free space there",
+                                                   metrics().string(), std::strerror(errno)));
 }
 
 std::filesystem::path default_run_path(const std::string& model) {

@@ -23,10 +23,11 @@ ScheduleKind parse_schedule(const std::string& name) {
 }
 
 double Schedule::rate(std::size_t update) const {
-  const double progress = (double(update) + 0.5) / double(updates);
+  const double since = (double(update - begin) + 0.5) / double(updates - begin);
+  const double done = progress + (1.0 - progress) * since;
   if (kind == ScheduleKind::constant) return peak;
-  if (progress < warmup) return peak * progress / warmup;
-  const double rest = (progress - warmup) / (1.0 - warmup);  // 0 to 1 after the warm-up
+  if (done < warmup) return peak * done / warmup;
+  const double rest = (done - warmup) / (1.0 - warmup);  // 0 to 1 after the warm-up
   switch (kind) {
     case ScheduleKind::one_cycle:
       return peak * (1.0 - rest);

@@ -23,6 +23,12 @@ struct Schedule {
   double warmup = 0.2;      // share of all updates, [0,1)
   std::size_t updates = 1;  // in the whole run
 
+  // A run that goes on at another global batch has another number of updates left for the rest of
+  // its schedule: from update `begin` on, at which the share `progress` of it was done, they are
+  // spread evenly over what is left.
+  std::size_t begin = 0;
+  double progress = 0;
+
   // Rate of update `update` (from 0), taken at its middle, so that neither the first nor the last
   // update is wasted on 0.
   double rate(std::size_t update) const;

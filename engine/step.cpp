@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernels/batchnorm.h"
+#include "kernels/divergence.h"
 #include "kernels/softmax_xent.h"
 
 namespace annulus {
@@ -19,11 +20,12 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
   states_[slot] = {.seed = options_.seed,
                    .step = static_cast<std::uint32_t>(updates_),
                    .epoch = epoch,
-                   .first_sample = static_cast<std::uint32_t>(options_.batches.first_sample(step)),
+                   .first_sample = static_cast<std::uint32_t>(batches_.first_sample(step)),
                    .learning_rate = learning_rate};
   CUDA_CHECK(cudaMemcpyAsync(state_.span().data, &states_[slot], sizeof(StepState),
                              cudaMemcpyHostToDevice, compute.get()));
-  const std::size_t samples = options_.batches.count(step);
+  requests_[slot] = options_.requests ? options_.requests() : Requests{};
+  const std::size_t samples = batches_.count(step);
   exchange_.images = samples;
   std::size_t next_bucket = 0;
   const auto reduce_finished = [&](std::size_t floats) {
@@ -33,22 +35,14 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
   flight.stamps.begin(compute);
 
   for (int v = 0; parts.compute && v < virtual_ranks(); ++v) {
-    const RankSlice slice = options_.batches.slice(step, rank_ * virtual_ranks() + v);
+    const RankSlice slice = batches_.slice(step, rank_ * virtual_ranks() + v);
     const Span<float> gradients = micro_batch_gradients(v);
     const bool last = v + 1 == virtual_ranks();
     const Plan::Finished finished = [&](std::size_t floats) {
       if (last) reduce_finished(layout.head() + floats);
     };
-    const Pass pass{.device = device_,
-                    .parameters = weights_.parameters.span(),
-                    .gradients = gradients.subspan(layout.head(), layout.parameters),
-                    .statistics = gradients.subspan(layout.kStatistics, layout.statistics),
-                    .running = weights_.running.cspan(),
-                    .state = state_.cspan(),
-                    .first_position = slice.first_position,
-                    .weight = float(slice.count) / float(samples),
-                    .exchange = options_.sync_batchnorm ? &exchange_ : nullptr,
-                    .stamps = last ? &flight.stamps : nullptr};
+    Pass pass = this->pass(slice, samples, gradients);
+    if (last) pass.stamps = &flight.stamps;
     if (slice.count == 0) {
       run_without_images(pass, gradients, finished);
       continue;
@@ -67,6 +61,8 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
   reduce_finished(layout.size());
 
   compute.wait(flight.stamps.done());  // the next forward pass reads what the last update wrote
+  flight.epoch = epoch;
+  flight.step = step;
   flight.update = updates_;
   flight.samples = parts.communicate ? samples : own_samples(step);
   flight.pending = true;
@@ -77,8 +73,21 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
 std::size_t TrainStep::own_samples(std::size_t step) const {
   std::size_t count = 0;
   for (int v = 0; v < virtual_ranks(); ++v)
-    count += options_.batches.slice(step, rank_ * virtual_ranks() + v).count;
+    count += batches_.slice(step, rank_ * virtual_ranks() + v).count;
   return count;
+}
+
+Pass TrainStep::pass(const RankSlice& slice, std::size_t samples, Span<float> gradients) const {
+  const GradientLayout& layout = model_.layout();
+  return {.device = device_,
+          .parameters = weights_.parameters.span(),
+          .gradients = gradients.subspan(layout.head(), layout.parameters),
+          .statistics = gradients.subspan(layout.kStatistics, layout.statistics),
+          .running = weights_.running.cspan(),
+          .state = state_.cspan(),
+          .first_position = slice.first_position,
+          .weight = float(slice.count) / float(samples),
+          .exchange = options_.sync_batchnorm ? &exchange_ : nullptr};
 }
 
 // A short last batch may leave a rank without samples. It adds zeros, and is there for every
@@ -103,6 +112,8 @@ void TrainStep::reduce_and_update(Flight& flight, std::size_t b, StepParts parts
   if (parts.compute && virtual_ranks() > 1)
     sum_ranks(device_.compute.get(), options_.sum_order, virtual_ranks(), stride,
               gradients_.cspan().subspan(bucket.begin, gradients_.size() - bucket.begin), sum);
+  const auto slot = static_cast<std::size_t>(&flight - flights_.data());
+  if (b == 0) write_requests(slot);
   flight.stamps.ready(b, device_.compute);
 
   flight.stamps.started(b, device_.communication);
@@ -110,25 +121,33 @@ void TrainStep::reduce_and_update(Flight& flight, std::size_t b, StepParts parts
   flight.stamps.ended(b, device_.communication);
 
   flight.stamps.update_begins(b, device_.update);
-  if (b == 0) read_head(static_cast<std::size_t>(&flight - flights_.data()), parts);
+  if (b == 0) read_head(slot, parts);
   if (parts.update && parts.compute) {
     const std::size_t begin = std::max(bucket.begin, head) - head;
     optimizer_.update(device_.update.get(), state_.cspan(), {begin, bucket.end - head - begin},
-                      weights_.parameters.span(),
+                      diverged_.cspan(), weights_.parameters.span(),
                       sum_.cspan().subspan(head, model_.layout().parameters));
   }
   flight.stamps.update_ends(b, device_.update);
 }
 
+void TrainStep::write_requests(std::size_t slot) {
+  CUDA_CHECK(cudaMemcpyAsync(sum_.span().data + model_.layout().kRequests, &requests_[slot],
+                             sizeof(Requests), cudaMemcpyHostToDevice, device_.compute.get()));
+}
+
 // The head is in the first bucket: the step's results, and BatchNorm's statistics of all ranks.
 void TrainStep::read_head(std::size_t slot, StepParts parts) {
   const GradientLayout& layout = model_.layout();
-  if (parts.update && parts.compute && layout.statistics)
-    update_running_statistics(device_.update.get(),
+  const bool updates = parts.update && parts.compute;
+  if (updates)
+    latch_divergence(device_.update.get(), sum_.cspan().subspan(layout.kLoss, 1), diverged_.span());
+  if (updates && layout.statistics)
+    update_running_statistics(device_.update.get(), diverged_.cspan(),
                               sum_.cspan().subspan(layout.kStatistics, layout.statistics),
                               options_.batchnorm_momentum, weights_.running.span());
-  CUDA_CHECK(cudaMemcpyAsync(&results_[2 * slot], sum_.cspan().data + layout.kLoss,
-                             2 * sizeof(float), cudaMemcpyDeviceToHost, device_.update.get()));
+  CUDA_CHECK(cudaMemcpyAsync(&heads_[slot], sum_.cspan().data + layout.kLoss, sizeof(Head),
+                             cudaMemcpyDeviceToHost, device_.update.get()));
 }
 
 // In 16 bits if so asked; but losses, hits and statistics, at the head, travel in fp32.
@@ -150,6 +169,7 @@ TrainStep::TrainStep(const Model& model, const Device& device, const ResidentDat
       device_(device),
       data_(data),
       options_(options),
+      batches_(options.first_epoch.value_or(options.batches)),
       rank_(options.communicator ? options.communicator->rank() : 0),
       world_(options.communicator ? options.communicator->world() : 1),
       weights_(weights),
@@ -163,24 +183,32 @@ TrainStep::TrainStep(const Model& model, const Device& device, const ResidentDat
       loss_workspace_(softmax_xent_workspace(options.batches.batch_per_rank)),
       state_(1),
       states_(kInFlight),
-      results_(2 * kInFlight) {
+      requests_(kInFlight),
+      heads_(kInFlight),
+      diverged_(std::vector<std::uint32_t>{0}),
+      updates_(options.updates) {
   if (options_.buckets.empty()) options_.buckets = {{0, model.layout().size()}};
   for (std::size_t i = 0; i < kInFlight; ++i)
     flights_.push_back({.stamps = StepStamps(2 * model.nodes().size(), buckets().size())});
   first_begin_.record(device.compute);
   if (options_.sync_batchnorm) prepare_exchange();
+  make_plans();
+}
 
-  // A full batch and the short last one need at most three sizes: B, and two that differ by one.
+// A full batch and the short last one of an epoch need at most three sizes: B, and two that differ
+// by one.
+void TrainStep::make_plans() {
   std::set<std::uint32_t> sizes;
-  for (const std::size_t step : {std::size_t{0}, options_.batches.steps() - 1})
-    for (int rank = rank_ * virtual_ranks(); rank < (rank_ + 1) * virtual_ranks(); ++rank)
-      sizes.insert(options_.batches.slice(step, rank).count);
+  for (const Batches& batches : {options_.batches, batches_})
+    for (const std::size_t step : {std::size_t{0}, batches.steps() - 1})
+      for (int rank = rank_ * virtual_ranks(); rank < (rank_ + 1) * virtual_ranks(); ++rank)
+        if (batches.steps()) sizes.insert(batches.slice(step, rank).count);
   sizes.erase(0);
 
   std::size_t floats = 0, bytes = 0;
   for (const std::uint32_t images : sizes) {
     const auto [plan, _] =
-        plans_.try_emplace(images, model, device, static_cast<int>(images), PlanKind::training);
+        plans_.try_emplace(images, model_, device_, static_cast<int>(images), PlanKind::training);
     floats = std::max(floats, plan->second.activation_floats());
     bytes = std::max(bytes, plan->second.workspace_bytes());
   }
@@ -220,10 +248,14 @@ void TrainStep::collect(std::size_t slot) {
     flight.stamps.done().synchronize();
   flight.pending = false;
   const double samples = double(flight.samples);
-  on_result_({.update = flight.update,
+  const Head& head = heads_[slot];
+  on_result_({.epoch = flight.epoch,
+              .step = flight.step,
+              .update = flight.update,
               .samples = flight.samples,
-              .loss = results_[2 * slot] / samples,
-              .accuracy = results_[2 * slot + 1] / samples},
+              .loss = head.loss / samples,
+              .accuracy = head.hits / samples,
+              .requests = head.requests},
              flight.stamps.read(flight.update, first_begin_));
 }
 

@@ -1,12 +1,15 @@
 // One training step: load, forward, loss, backward, and behind it, bucket by bucket, sum over ranks
 // and update. TrainStep::run and reduce_and_update are the functions to read first, and the only
 // ones in which compute and communication meet. Everything they need is made in the constructor;
-// they allocate nothing and wait for nothing but the results of a few steps ago. Called by
-// engine/trainer.
+// they allocate nothing and wait for nothing but the results of a few steps ago. From a loss that
+// is not finite on, nothing changes any more (kernels/divergence.h), and the step can be replayed.
+// Called by engine/trainer.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "comm/buckets.h"
 #include "comm/communicator.h"
@@ -20,8 +23,16 @@
 
 namespace annulus {
 
+// What single ranks ask of all, summed over ranks with every step's first bucket, so that all learn
+// of it with the result of one and the same step.
+struct Requests {
+  float interrupt = 0, terminate = 0;  // ranks that were sent SIGINT, SIGTERM
+  float checkpoint = 0;
+};
+
 struct StepOptions {
-  Batches batches{};                     // its ranks: the world size, virtual ranks included
+  Batches batches{};  // of an epoch; its ranks: the world size, virtual ranks included
+  std::optional<Batches> first_epoch;    // where the first one is cut in another way
   Communicator* communicator = nullptr;  // to the other ranks; null: there are none
   std::vector<Bucket> buckets;           // of the gradient buffer; empty: one
   WireType wire = WireType::fp32;
@@ -31,6 +42,8 @@ struct StepOptions {
   float label_smoothing = 0;
   float batchnorm_momentum = 0.1f;
   Augmentation augmentation;
+  std::size_t updates = 0;             // done before: a resumed run's
+  std::function<Requests()> requests;  // this rank's, before each step; null: none
 };
 
 // Which halves of the step are done; all but measurements do all.
@@ -39,10 +52,13 @@ struct StepParts {
 };
 
 struct StepResult {
+  std::uint32_t epoch = 0;
+  std::size_t step = 0;     // of the epoch
   std::size_t update = 0;   // from 0
   std::size_t samples = 0;  // in the global batch
   double loss = 0;          // mean over the samples
   double accuracy = 0;
+  Requests requests;  // of all ranks
 };
 
 class TrainStep {
@@ -52,6 +68,9 @@ class TrainStep {
   TrainStep(const Model& model, const Device& device, const ResidentData& data,
             const StepOptions& options, Weights& weights, Optimizer& optimizer, OnResult on_result);
 
+  // How the following steps' epoch is cut: options.batches or options.first_epoch.
+  void cut_epoch(const Batches& batches) { batches_ = batches; }
+
   // Queues step `step` of epoch `epoch` and hands results that have arrived to on_result, in order.
   // Throws PeerError when another rank is lost.
   void run(std::uint32_t epoch, std::size_t step, float learning_rate, StepParts parts = {});
@@ -59,28 +78,44 @@ class TrainStep {
   // Waits for all steps and hands over their results.
   void finish();
 
+  // Results arrive at the latest when so many further steps are queued.
+  static constexpr std::size_t kInFlight = 4;
+
+  // After finish(), with the epoch's order still in place: runs a step whose loss was not finite
+  // again, layer by layer, and says what on this rank is the first that is not finite; empty where
+  // all is. Collective where BatchNorm is synchronised.
+  std::string find_not_finite(const StepResult& result);
+
   std::size_t updates() const { return updates_; }
   const std::vector<Bucket>& buckets() const { return options_.buckets; }
   Span<const float> reduced_gradients() const { return sum_.cspan(); }  // of the last step
 
  private:
-  static constexpr std::size_t kInFlight = 4;  // steps queued ahead of the device
+  // What goes back to the host: the begin of the gradient layout's head.
+  struct Head {
+    float loss, hits;
+    Requests requests;
+  };
 
   // One step on its way: its stamps, and what the host wrote for it and will read from it.
   struct Flight {
     StepStamps stamps;
-    std::size_t update = 0, samples = 0;
+    std::uint32_t epoch = 0;
+    std::size_t step = 0, update = 0, samples = 0;
     bool pending = false;
   };
 
+  Pass pass(const RankSlice& slice, std::size_t samples, Span<float> gradients) const;
   int virtual_ranks() const { return options_.batches.ranks / world_; }
   Span<float> micro_batch_gradients(int virtual_rank) const;
   void reduce_and_update(Flight& flight, std::size_t bucket, StepParts parts);
   void run_without_images(const Pass& pass, Span<float> gradients,
                           const Plan::Finished& finished) const;
   void prepare_exchange();
+  void make_plans();
   std::size_t own_samples(std::size_t step) const;
   void sum_over_ranks(Span<float> values, std::size_t bucket);
+  void write_requests(std::size_t slot);
   void read_head(std::size_t slot, StepParts parts);
   void collect(std::size_t slot);
 
@@ -88,6 +123,7 @@ class TrainStep {
   const Device& device_;
   const ResidentData& data_;
   StepOptions options_;
+  Batches batches_;
   int rank_ = 0, world_ = 1;  // processes
   Weights& weights_;
   Optimizer& optimizer_;
@@ -104,11 +140,13 @@ class TrainStep {
   Buffer<std::int32_t> labels_;
   Buffer<float> loss_workspace_;
   Buffer<StepState> state_;
-  PinnedBuffer<StepState> states_;  // [kInFlight]
-  PinnedBuffer<float> results_;     // [kInFlight, 2]: loss sum, hits
+  PinnedBuffer<StepState> states_;   // [kInFlight]
+  PinnedBuffer<Requests> requests_;  // [kInFlight]: this rank's
+  PinnedBuffer<Head> heads_;         // [kInFlight]: of all ranks
+  Buffer<std::uint32_t> diverged_;   // [1]: kernels/divergence.h
   std::vector<Flight> flights_;
   Event first_begin_{true};
-  std::size_t queued_ = 0, updates_ = 0;
+  std::size_t queued_ = 0, updates_;
 };
 
 }  // namespace annulus

@@ -8,6 +8,7 @@
 
 #include "comm/buckets.h"
 #include "comm/communicator.h"
+#include "engine/checkpoint_interval.h"
 #include "engine/optimizer.h"
 
 namespace annulus {
@@ -20,24 +21,21 @@ struct PeakRate {
   std::string rule;
 };
 
-PeakRate peak_rate(const TrainOptions& options, std::size_t global_batch) {
+// `given_for` is the global batch that a rate on the command line was meant for.
+PeakRate peak_rate(const TrainOptions& options, std::size_t global_batch, std::size_t given_for) {
+  const bool scaled = options.recipe.optimizer == "sgd";
+  if (options.learning_rate > 0 && scaled && global_batch != given_for)
+    return {options.learning_rate * double(global_batch) / double(given_for),
+            fmt::format("{:.4g} as given x global batch {} / {}", options.learning_rate,
+                        global_batch, given_for)};
   if (options.learning_rate > 0) return {options.learning_rate, "as given"};
-  if (options.recipe.optimizer != "sgd") return {kAdamRate, "not scaled with the batch"};
+  if (!scaled) return {kAdamRate, "not scaled with the batch"};
   const double base = options.recipe.learning_rate_per_1024;
   return {base * double(global_batch) / 1024.0,
           fmt::format("{:.4g} x global batch {} / 1024", base, global_batch)};
 }
 
-}  // namespace
-
-SumOrder parse_sum_order(const std::string& name) {
-  if (name == "rank") return SumOrder::rank;
-  if (name == "ring") return SumOrder::ring;
-  throw UserError(ExitCode::usage,
-                  fmt::format("--sum-order {}: there is no such order; one of: rank, ring", name));
-}
-
-TrainPlan plan_training(const TrainOptions& options, int ranks, std::size_t samples) {
+void expect_options_that_agree(const TrainOptions& options, int ranks) {
   parse_sum_order(options.sum_order);
   parse_bucket_sizes(options.bucket_size);
   parse_wire_type(options.wire);
@@ -52,38 +50,106 @@ TrainPlan plan_training(const TrainOptions& options, int ranks, std::size_t samp
         "--sync-batchnorm with --virtual-ranks: virtual ranks run one after another and "
         "cannot share statistics; use --ranks");
   parse_optimizer(options.recipe.optimizer);
+  parse_checkpoint_interval(options.checkpoint_every);
+  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0)
+    throw UserError(ExitCode::usage, fmt::format("--lr {}: the rate must be a positive number",
+                                                 options.learning_rate));
+}
+
+// A run resumed with another model, other data or another seed would be another run.
+void expect_the_same_run(const TrainOptions& options, const DataFacts& data,
+                         const RunState& resumed) {
+  const auto expect = [](const std::string& what, const auto& mine, const auto& theirs) {
+    if (mine != theirs)
+      throw UserError(ExitCode::usage,
+                      fmt::format("--resume: the checkpoint's {} is {}, but this run's is {}; "
+                                  "resume with what the run was started with",
+                                  what, theirs, mine));
+  };
+  expect("--model", options.model, resumed.model);
+  expect("--optimizer", options.recipe.optimizer, resumed.optimizer);
+  expect("--seed", options.seed, resumed.seed);
+  expect("--data (SHA-256)", data.checksum, resumed.data_checksum);
+}
+
+// The state in which a run begins, or goes on: at the same global batch as it was left, at another
+// one from the samples seen.
+RunState starting_state(const TrainOptions& options, const DataFacts& data,
+                        std::size_t global_batch, const std::optional<RunState>& resumed) {
+  if (!resumed)
+    return {.global_batch = global_batch,
+            .rate_batch = global_batch,
+            .model = options.model,
+            .optimizer = options.recipe.optimizer,
+            .data_checksum = data.checksum,
+            .seed = options.seed};
+  RunState state = *resumed;
+  if (state.global_batch == global_batch) return state;
+  state.global_batch = global_batch;
+  state.schedule_begin = state.updates;
+  state.schedule_progress =
+      (state.epoch + double(state.samples) / double(data.samples)) / double(options.recipe.epochs);
+  return state;
+}
+
+}  // namespace
+
+SumOrder parse_sum_order(const std::string& name) {
+  if (name == "rank") return SumOrder::rank;
+  if (name == "ring") return SumOrder::ring;
+  throw UserError(ExitCode::usage,
+                  fmt::format("--sum-order {}: there is no such order; one of: rank, ring", name));
+}
+
+TrainPlan plan_training(const TrainOptions& options, int ranks, const DataFacts& data,
+                        const std::optional<RunState>& resumed) {
+  expect_options_that_agree(options, ranks);
+  if (resumed) expect_the_same_run(options, data, *resumed);
   TrainPlan plan;
-  plan.batches = {.samples = samples,
+  plan.batches = {.samples = data.samples,
                   .ranks = ranks * options.virtual_ranks,
                   .batch_per_rank = options.batch_size,
                   .drop_last = options.drop_last};
-  if (plan.batches.global_batch() > samples)
+  const std::size_t global_batch = plan.batches.global_batch();
+  if (global_batch > data.samples)
     throw UserError(
         ExitCode::usage,
         fmt::format("--batch-size {} on {} ranks makes a global batch of {}, but the "
                     "data has {} training images; choose a smaller one",
-                    options.batch_size, plan.batches.ranks, plan.batches.global_batch(), samples));
-  plan.updates = plan.batches.steps() * static_cast<std::size_t>(options.recipe.epochs);
-  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0)
-    throw UserError(ExitCode::usage, fmt::format("--lr {}: the rate must be a positive number",
-                                                 options.learning_rate));
+                    options.batch_size, plan.batches.ranks, global_batch, data.samples));
+  plan.start = starting_state(options, data, global_batch, resumed);
+  plan.first_epoch = plan.batches;
+  plan.first_epoch.first = plan.start.samples;
+  const std::size_t epochs_left =
+      static_cast<std::size_t>(options.recipe.epochs) -
+      std::min<std::size_t>(plan.start.epoch, static_cast<std::size_t>(options.recipe.epochs));
+  plan.updates = plan.start.updates;
+  if (epochs_left)
+    plan.updates += plan.first_epoch.steps() + (epochs_left - 1) * plan.batches.steps();
   if (options.max_steps) plan.updates = std::min(plan.updates, options.max_steps);
-  const PeakRate peak = peak_rate(options, plan.batches.global_batch());
+  const std::size_t left = plan.updates - std::min(plan.updates, plan.start.updates);
+  const std::size_t after_first = left - std::min(left, plan.first_epoch.steps());
+  plan.epochs = plan.start.epoch + (left ? 1 : 0) +
+                (after_first + plan.batches.steps() - 1) / plan.batches.steps();
+  const PeakRate peak = peak_rate(options, global_batch, plan.start.rate_batch);
   plan.rate_rule = peak.rule;
   plan.schedule = {.kind = parse_schedule(options.recipe.schedule),
                    .peak = peak.rate,
                    .warmup = options.recipe.warmup,
-                   .updates = plan.updates};
+                   .updates = plan.updates,
+                   .begin = plan.start.schedule_begin,
+                   .progress = plan.start.schedule_progress};
   return plan;
 }
 
 std::string TrainPlan::describe() const {
   return fmt::format(
       "global batch {} ({} x {}), {} updates an epoch{}, {} in all; learning rate {:.4g} at update "
-      "1, peak {:.4g} ({})",
+      "{}, peak {:.4g} ({})",
       batches.global_batch(), batches.ranks, batches.batch_per_rank, batches.steps(),
-      batches.drop_last ? " (the short last batch dropped)" : "", updates, schedule.rate(0),
-      schedule.peak, rate_rule);
+      batches.drop_last ? " (the short last batch dropped)" : "", updates,
+      schedule.rate(std::min(start.updates, updates - 1)), start.updates + 1, schedule.peak,
+      rate_rule);
 }
 
 }  // namespace annulus

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "data/sampler.h"
 #include "engine/recipe.h"
+#include "engine/run_state.h"
 #include "engine/schedule.h"
 #include "kernels/sum_ranks.h"
 
@@ -29,22 +31,40 @@ struct TrainOptions {
   bool trace = false;         // the last steps of all ranks as trace.json
   std::string katib_metrics;  // file that Katib reads; empty: none
   bool tensorboard = false;   // an event file in the run folder
+  std::string checkpoint_every = "1epoch";
+  int keep_checkpoints = 3;
   bool communicate = true,
        compute = true;  // false: the step without one half, to measure the other
 };
 
 struct TrainPlan {
   Batches batches{};
+  Batches first_epoch{};    // its rest, where a run resumes within it; else as all
+  RunState start;           // where this start of the run begins
   std::size_t updates = 0;  // of the whole run
+  std::size_t epochs = 0;   // of the whole run, a short last one included
   Schedule schedule;
   std::string rate_rule;  // how the peak follows from the global batch
+
+  const Batches& batches_of(std::uint32_t epoch) const {
+    return epoch == start.epoch ? first_epoch : batches;
+  }
 
   std::string describe() const;  // one line: global batch, updates, rates
 };
 
-// `ranks` processes of options.virtual_ranks each. Throws UserError (usage) for options that
-// contradict each other or the data.
-TrainPlan plan_training(const TrainOptions& options, int ranks, std::size_t samples);
+// What the samples of a run are, and which they are.
+struct DataFacts {
+  std::size_t samples = 0;
+  std::string checksum;
+};
+
+// `ranks` processes of options.virtual_ranks each; `resumed` where the run goes on. Another world
+// size then goes on from the samples seen, with the rate in proportion to the global batch (docs/
+// checkpoints.md). Throws UserError (usage) for options that contradict each other, the data or
+// what is resumed.
+TrainPlan plan_training(const TrainOptions& options, int ranks, const DataFacts& data,
+                        const std::optional<RunState>& resumed = std::nullopt);
 
 SumOrder parse_sum_order(const std::string& name);  // throws UserError (usage)
 

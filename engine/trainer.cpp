@@ -1,5 +1,7 @@
 // The loop over epochs. Everything that can fail for the user's reasons fails before the first
-// step; everything that ranks could come to disagree about is compared, once an epoch.
+// step; everything that ranks could come to disagree about is compared, once an epoch. Whatever
+// ends an epoch early, a stop or a loss that is not finite, does so after the same update on every
+// rank.
 #include "engine/trainer.h"
 
 #include <fmt/format.h>
@@ -13,6 +15,9 @@
 #include <optional>
 
 #include "comm/console.h"
+#include "engine/agreement.h"
+#include "engine/checkpoint_folder.h"
+#include "engine/checkpoint_interval.h"
 #include "engine/exchange.h"
 #include "engine/model/models.h"
 #include "engine/model_file.h"
@@ -51,12 +56,16 @@ Model build_model(const TrainOptions& options, const Datasets& data) {
 // before the first collective.
 class Training {
  public:
-  Training(const TrainOptions& options, const Datasets& data, World& world, const RunFolder& folder)
+  Training(const TrainOptions& options, const TrainPlan& plan, const Datasets& data, World& world,
+           const RunFolder& folder, const std::optional<CheckpointFile>& checkpoint)
       : options_(options),
-        plan_(plan_training(options, world.ranks(), data.train.size())),
+        plan_(plan),
         world_(world),
         folder_(folder),
-        data_checksum_(data.checksum),
+        state_(plan.start),
+        evaluated_(plan.start.samples == 0),
+        interval_(parse_checkpoint_interval(options.checkpoint_every)),
+        agreement_(world.control == nullptr || !options.communicate, world.first(), interval_.time),
         model_(build_model(options, data)),
         train_data_(data.train, data.mean, data.std_dev),
         test_data_(data.test, data.mean, data.std_dev),
@@ -64,9 +73,12 @@ class Training {
         optimizer_(model_, options.recipe),
         evaluator_(model_, device_, test_data_, kEvaluationBatch),
         profile_(model_.layout().buckets(parse_bucket_sizes(options.bucket_size)), world.ranks()),
-        progress_((plan_.updates + plan_.batches.steps() - 1) / plan_.batches.steps(),
-                  plan_.updates) {
+        progress_(plan_.epochs, plan_.updates, plan_.start.updates) {
+    if (checkpoint) restore(*checkpoint);
     if (world.first()) report_.emplace(options, folder);
+    if (world.first() && complete() && options.checkpoint_every != "never")
+      writer_.emplace(model_, folder.checkpoints(), options.keep_checkpoints,
+                      optimizer_.moments().size());
     if (world.control)
       communicator_.emplace(world.rank(), world.ranks(), *world.control, world.deadlines);
     step_.emplace(
@@ -74,16 +86,18 @@ class Training {
         [this](const StepResult& result, const StepTimes& times) { on_result(result, times); });
   }
 
-  std::vector<EpochMetrics> run() try {
+  TrainResult run() try {
     if (communicator_) join_ranks();
-    for (std::uint32_t epoch = 0; step_->updates() < plan_.updates; ++epoch) run_epoch(epoch);
+    while (!stopped() && (state_.updates < plan_.updates || !evaluated_)) run_epoch();
     if (options_.trace) write_trace();
+    save_checkpoint();
+    if (writer_) writer_->wait();
     if (communicator_) {
-      if (world_.first()) print_communication(history_.back());
+      if (world_.first()) print_communication();
       world_.control->set_phase({.name = "end"});
       world_.control->barrier("the end of training");
     }
-    return history_;
+    return {.history = history_, .stopped_by = stopped(), .updates = state_.updates};
   } catch (const std::exception& error) {
     if (communicator_) end_badly(error.what());
     cudaDeviceSynchronize();  // what is queued uses what is about to be freed
@@ -93,7 +107,7 @@ class Training {
  private:
   // From here on all ranks hold rank 0's bits.
   void join_ranks() {
-    expect_same(*world_.control, ExitCode::data, "the data (SHA-256)", data_checksum_);
+    expect_same(*world_.control, ExitCode::data, "the data (SHA-256)", state_.data_checksum);
     expect_same(
         *world_.control, ExitCode::usage, "the model and its buckets",
         fmt::format("{} with {} classes, {} parameters, {}", model_.name(), model_.classes(),
@@ -102,6 +116,9 @@ class Training {
     communicator_->join();
     communicator_->broadcast(weights_.parameters.span(), device_.compute);
     communicator_->broadcast(weights_.running.span(), device_.compute);
+    if (state_.updates)
+      for (Buffer<float>* moment : optimizer_.moments())
+        communicator_->broadcast(moment->span(), device_.compute);
     const Event done;
     done.record(device_.compute);
     communicator_->wait(done);
@@ -118,6 +135,7 @@ class Training {
 
   StepOptions step_options() {
     return {.batches = plan_.batches,
+            .first_epoch = plan_.first_epoch,
             .communicator = communicator_ ? &*communicator_ : nullptr,
             .buckets = profile_.buckets(),
             .wire = parse_wire_type(options_.wire),
@@ -126,49 +144,135 @@ class Training {
             .seed = options_.seed,
             .label_smoothing = static_cast<float>(options_.recipe.label_smoothing),
             .batchnorm_momentum = static_cast<float>(options_.recipe.batchnorm_momentum),
-            .augmentation = augmentation_of(options_.recipe, train_data_)};
+            .augmentation = augmentation_of(options_.recipe, train_data_),
+            .updates = plan_.start.updates,
+            .requests = [this] { return agreement_.requests(); }};
   }
 
-  void run_epoch(std::uint32_t epoch) {
-    const std::size_t steps = std::min(plan_.batches.steps(), plan_.updates - step_->updates());
-    train_data_.set_order(epoch_order(plan_.batches.samples, options_.seed, epoch));
-    if (epoch == 0 && communicator_ && complete() && plan_.updates > 4 * kUndisturbedSteps)
+  void run_epoch() {
+    const std::uint32_t epoch = state_.epoch;
+    const Batches& batches = plan_.batches_of(epoch);
+    const std::size_t steps = std::min(batches.steps(), plan_.updates - state_.updates);
+    step_->cut_epoch(batches);
+    train_data_.set_order(epoch_order(batches.samples, options_.seed, epoch));
+    if (epoch == plan_.start.epoch && communicator_ && complete() && steps > 4 * kUndisturbedSteps)
       measure_undisturbed();
 
-    EpochMetrics metrics;
-    const auto train_start = Clock::now();
-    totals_ = {};
     profile_.begin_epoch();
     progress_.epoch_begins(epoch + 1, steps);
-    for (std::size_t s = 0; s < steps; ++s) {
-      metrics.learning_rate = plan_.schedule.rate(step_->updates());
-      step_->run(epoch, s, static_cast<float>(metrics.learning_rate),
+    epoch_clock_ = Clock::now();
+    for (std::size_t s = 0; s < steps && !stopped(); ++s) {
+      step_->run(epoch, s, static_cast<float>(plan_.schedule.rate(state_.updates)),
                  {.compute = options_.compute, .communicate = options_.communicate});
+      state_.updates = step_->updates();
+      state_.samples = std::min(batches.first_sample(s + 1), batches.samples);
+      if (diverged_) fail_diverged();
+      if (checkpoint_due()) save_checkpoint();
     }
-    step_->finish();
-    metrics.train_seconds = seconds_since(train_start);
+    finish_steps();
+    if (stopped()) return;
 
+    evaluate_epoch();
+    if (steps == batches.steps()) begin_next_epoch();
+  }
+
+  void evaluate_epoch() {
+    EpochMetrics metrics;
+    metrics.train_seconds = state_.seconds;
     if (communicator_) world_.control->set_phase({.name = "evaluation"});
     const auto evaluation_start = Clock::now();
     metrics.validation = evaluator_.run(weights_, communicator_ ? &*communicator_ : nullptr);
     metrics.evaluation_seconds = seconds_since(evaluation_start);
     if (communicator_ && complete())
-      expect_same_weights(fmt::format("the weights after epoch {}", epoch + 1));
+      expect_same_weights(fmt::format("the weights after epoch {}", state_.epoch + 1));
     if (communicator_ && options_.communicate) metrics.overlap = profile_.report(*world_.control);
     metrics.time = std::chrono::system_clock::now();
-    metrics.epoch = epoch + 1;
-    metrics.updates = step_->updates();
-    metrics.samples = totals_.samples;
-    metrics.loss = totals_.loss / double(totals_.samples);
-    metrics.accuracy = totals_.hits / double(totals_.samples);
+    metrics.epoch = state_.epoch + 1;
+    metrics.updates = state_.updates;
+    metrics.samples = state_.trained;
+    metrics.loss = state_.loss / double(state_.trained);
+    metrics.accuracy = state_.hits / double(state_.trained);
+    metrics.learning_rate = plan_.schedule.rate(state_.updates - 1);
     history_.push_back(metrics);
+    evaluated_ = true;
     if (world_.first()) report(metrics);
+  }
+
+  void begin_next_epoch() {
+    ++state_.epoch;
+    state_.samples = state_.trained = 0;
+    state_.loss = state_.hits = state_.seconds = 0;
+    epoch_clock_ = Clock::now();
+    if (interval_.epochs && state_.epoch % interval_.epochs == 0) save_checkpoint();
   }
 
   void report(const EpochMetrics& metrics) {
     progress_.clear();
     report_->epoch(metrics);
     if (complete()) save_weights(folder_.weights(), model_, weights_);
+  }
+
+  std::optional<int> stopped() const { return agreement_.stops_after(state_.updates); }
+
+  // Every update so far has then been seen by the host, on every rank.
+  void finish_steps() {
+    step_->finish();
+    state_.seconds += seconds_since(epoch_clock_);
+    epoch_clock_ = Clock::now();
+    if (diverged_) fail_diverged();
+  }
+
+  // Every rank comes to the same answer, as it must drain its steps with the others.
+  bool checkpoint_due() {
+    const bool by_steps = interval_.steps && state_.updates % interval_.steps == 0;
+    return agreement_.checkpoint_after(state_.updates) || by_steps;
+  }
+
+  // Copies what training changes to the host; the file is written beside the steps that follow.
+  void save_checkpoint() {
+    finish_steps();
+    if (!writer_ || saved_ == state_) return;
+    Snapshot snapshot{.state = state_,
+                      .parameters = weights_.parameters.download(),
+                      .running = weights_.running.download(),
+                      .moments = {}};
+    for (const Buffer<float>* moment : optimizer_.moments())
+      snapshot.moments.push_back(moment->download());
+    writer_->save(std::move(snapshot));
+    saved_ = state_;
+  }
+
+  void restore(const CheckpointFile& file) {
+    const std::vector<Buffer<float>*> moments = optimizer_.moments();
+    const Snapshot snapshot = snapshot_of(file, model_, moments.size());
+    weights_.parameters.upload(snapshot.parameters);
+    weights_.running.upload(snapshot.running);
+    for (std::size_t i = 0; i < moments.size(); ++i) moments[i]->upload(snapshot.moments[i]);
+  }
+
+  // All ranks learn of it with the same step, and look for its cause together.
+  [[noreturn]] void fail_diverged() {
+    step_->finish();
+    std::string found = step_->find_not_finite(*diverged_);
+    if (communicator_ && options_.communicate) {
+      const std::vector<std::string> all = world_.control->gather(found);
+      const auto first = std::find_if(all.begin(), all.end(),
+                                      [](const std::string& text) { return !text.empty(); });
+      if (first != all.end()) found = fmt::format("{} on rank {}", *first, first - all.begin());
+    }
+    throw UserError(ExitCode::diverged,
+                    fmt::format("training diverged: the loss of update {} is {}; {}; try a lower "
+                                "--lr or a longer --warmup{}",
+                                diverged_->update + 1, std::isnan(diverged_->loss) ? "nan" : "infinite",
+                                found.empty() ? "every layer's output is finite"
+                                              : found + " is the first that is not finite",
+                                last_checkpoint()));
+  }
+
+  std::string last_checkpoint() {
+    if (!writer_) return "";
+    writer_->wait();
+    return writer_->last().empty() ? "" : "; the last checkpoint is " + writer_->last().string();
   }
 
   void write_trace() {
@@ -179,8 +283,10 @@ class Training {
     if (world_.first()) folder_.write("trace.json", trace);
   }
 
-  void print_communication(const EpochMetrics& last) {
-    if (!last.overlap || last.overlap->steps == 0) return;
+  void print_communication() const {
+    if (history_.empty() || !history_.back().overlap) return;
+    const EpochMetrics& last = history_.back();
+    if (last.overlap->steps == 0) return;
     note(fmt::format("communication, the means of {} steps over {} ranks:\n{}", last.overlap->steps,
                      world_.ranks(), bucket_table(*last.overlap, std::size_t(world_.ranks()))));
   }
@@ -201,17 +307,17 @@ class Training {
     undisturbed_.reset();
   }
 
-  // A loss that is not finite ends the run.
   void on_result(const StepResult& result, const StepTimes& times) {
     if (undisturbed_) return undisturbed_->push_back(times);
-    if (!std::isfinite(result.loss))
-      throw UserError(ExitCode::diverged,
-                      fmt::format("training diverged: the loss of update {} is {}; try a lower "
-                                  "--lr or a longer --warmup",
-                                  result.update + 1, result.loss));
-    totals_.samples += result.samples;
-    totals_.loss += result.loss * double(result.samples);
-    totals_.hits += result.accuracy * double(result.samples);
+    if (diverged_) return;
+    if (!std::isfinite(result.loss)) {
+      diverged_ = result;
+      return;
+    }
+    agreement_.heard(result);
+    state_.trained += result.samples;
+    state_.loss += result.loss * double(result.samples);
+    state_.hits += result.accuracy * double(result.samples);
     profile_.add(times);
     if (world_.first()) progress_.step_done(result.samples, result.loss);
   }
@@ -221,16 +327,15 @@ class Training {
   }
 
   static constexpr std::size_t kUndisturbedSteps = 6;
-  struct Totals {  // of an epoch
-    std::size_t samples = 0;
-    double loss = 0, hits = 0;
-  };
 
   const TrainOptions& options_;
-  TrainPlan plan_;
+  const TrainPlan& plan_;
   World& world_;
   const RunFolder& folder_;
-  const std::string& data_checksum_;
+  RunState state_;  // after the last queued update; its sums after the last result
+  bool evaluated_;  // since the last update
+  CheckpointInterval interval_;
+  Agreement agreement_;
   Model model_;
   Device device_;
   ResidentData train_data_, test_data_;
@@ -242,16 +347,20 @@ class Training {
   std::optional<Report> report_;  // of rank 0
   std::optional<Communicator> communicator_;
   std::optional<TrainStep> step_;
-  Totals totals_;
+  std::optional<CheckpointWriter> writer_;  // on rank 0
+  std::optional<RunState> saved_;           // of the last checkpoint
+  std::optional<StepResult> diverged_;
+  Clock::time_point epoch_clock_ = Clock::now();
   std::optional<std::deque<StepTimes>> undisturbed_;  // while it is measured
   std::vector<EpochMetrics> history_;
 };
 
 }  // namespace
 
-std::vector<EpochMetrics> train(const TrainOptions& options, const Datasets& data, World& world,
-                                const RunFolder& folder) {
-  return Training(options, data, world, folder).run();
+TrainResult train(const TrainOptions& options, const TrainPlan& plan, const Datasets& data,
+                  World& world, const RunFolder& folder,
+                  const std::optional<CheckpointFile>& checkpoint) {
+  return Training(options, plan, data, world, folder, checkpoint).run();
 }
 
 }  // namespace annulus

@@ -102,8 +102,10 @@ void add_bench_allreduce_options(CLI::App& app, BenchAllReduceCommand& c) {
 int run_bench_allreduce(BenchAllReduceCommand& command,
                         const std::vector<std::string>& command_line) {
   command.resolve();
-  return run_as_ranks(command.ranks, command_line, bench_facts(command),
-                      [&](World& world) { bench_as_rank(command, world); });
+  return run_as_ranks(command.ranks, command_line, bench_facts(command), [&](World& world) {
+    bench_as_rank(command, world);
+    return 0;
+  });
 }
 
 }  // namespace annulus

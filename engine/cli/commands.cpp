@@ -1,5 +1,5 @@
-// `annulus train` and `annulus eval`: options in, the engine's calls, lines out. Results go to
-// stdout, all else to stderr.
+// `annulus eval`, and what it shares with `annulus train`: options in, the engine's calls, lines
+// out. Results go to stdout, all else to stderr.
 #include "engine/cli/commands.h"
 
 #include <fmt/format.h>
@@ -8,17 +8,13 @@
 #include <filesystem>
 
 #include "comm/console.h"
-#include "engine/cli/ranks.h"
+#include "engine/evaluate.h"
+#include "engine/metrics.h"
 #include "engine/model/models.h"
-#include "engine/report.h"
-#include "engine/run_config.h"
 #include "engine/model_file.h"
-#include "engine/trainer.h"
 
 namespace annulus {
-namespace {
 
-// Must come before the first CUDA call: the CPU device reads its settings once.
 void choose_device(const std::string& device, int threads) {
   if (device == "cuda")
     throw UserError(ExitCode::device,
@@ -27,7 +23,7 @@ void choose_device(const std::string& device, int threads) {
   if (threads > 0) setenv("ANNULUS_CPU_THREADS", std::to_string(threads).c_str(), 1);
 }
 
-Datasets load(const std::string& spec, bool speak = true) {
+Datasets load_data(const std::string& spec, bool speak) {
   Datasets data = load_datasets({.spec = spec});
   if (!speak) return data;
   if (data.choice == DataChoice::fallback) note(how_to_get_cifar10() + "\n");
@@ -39,51 +35,13 @@ Datasets load(const std::string& spec, bool speak = true) {
   return data;
 }
 
-// Rank 0 makes the folder; the others learn where it is.
-RunFolder make_run_folder(const TrainCommand& command, const Datasets& data, const World& world,
-                          const std::vector<std::string>& command_line) {
-  const TrainOptions& options = command.options;
-  if (!world.first()) return RunFolder(world.control->broadcast(""));
-  RunFolder folder(
-      command.out.empty() ? default_run_path(options.model) : std::filesystem::path(command.out),
-      run_config(options, world, data, command.threads, command_line));
-  if (world.control) world.control->broadcast(std::filesystem::absolute(folder.path()).string());
-  return folder;
-}
-
-void train_as_rank(TrainCommand& command, World& world,
-                   const std::vector<std::string>& command_line) {
-  const TrainOptions& options = command.options;
-  const Datasets data = load(command.data, world.first());
-  if (!world.identity.alone() && data.choice == DataChoice::fallback)
-    throw UserError(ExitCode::data,
-                    "several ranks train only on data that was chosen; say --data FOLDER or --data "
-                    "synthetic");
-  const TrainPlan plan = plan_training(options, world.ranks(), data.train.size());
-  if (world.first()) check_report_files(options);
-  const RunFolder folder = make_run_folder(command, data, world, command_line);
-  if (world.first())
-    note(fmt::format("{}: {}\nrun folder: {}\n", options.model, plan.describe(),
-                     folder.path().string()));
-  train(options, data, world, folder);
-}
-
-}  // namespace
-
-int run_train(TrainCommand& command, const std::vector<std::string>& command_line) {
-  command.resolve();
-  choose_device(command.device, command.threads);
-  return run_as_ranks(command.ranks, command_line, train_facts(command.options),
-                      [&](World& world) { train_as_rank(command, world, command_line); });
-}
-
 void run_eval(const EvalCommand& command) {
   choose_device(command.device, command.threads);
   std::filesystem::path path = command.weights;
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
   const ModelEntry& entry =
       find_model(command.model.empty() ? saved_model_name(path) : command.model);
-  const Datasets data = load(command.data);
+  const Datasets data = load_data(command.data);
   const Model model = entry.build({.image = data.test.image, .classes = data.test.classes});
 
   const Device device;

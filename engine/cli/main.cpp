@@ -11,6 +11,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/doctor.h"
 #include "engine/cli/exit_codes.h"
+#include "engine/cli/saved_options.h"
 #include "engine/outcome.h"
 #include "kernels/check.h"
 
@@ -84,7 +85,10 @@ int run(int argc, char** argv) {
   if (doctor_app->parsed()) return static_cast<int>(annulus::run_doctor(doctor));
   const std::vector<std::string> command_line(argv, argv + argc);
   if (bench_app->parsed()) return annulus::run_bench_allreduce(allreduce, command_line);
-  if (train_app->parsed()) return annulus::run_train(train, command_line);
+  if (train_app->parsed()) {
+    annulus::take_saved_options(*train_app, train);
+    return annulus::run_train(train, command_line);
+  }
   annulus::run_eval(eval);
   return static_cast<int>(ExitCode::done);
 }

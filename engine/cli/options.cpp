@@ -76,6 +76,25 @@ void add_recipe_options(CLI::App& app, TrainCommand& c) {
       ->check(CLI::Range(0, 32));
 }
 
+void add_checkpoint_options(CLI::App& app, TrainCommand& c) {
+  const char* group = "Stop, resume, repeat";
+  add(app, group, "--resume", c.resume,
+      "go on with a run: its folder, one of its checkpoints, or auto (the newest in --out, else "
+      "the "
+      "latest run in runs/; a folder that is not there yet is begun)");
+  add(app, group, "--checkpoint-every", c.options.checkpoint_every,
+      "500steps, 10min, 1epoch or never")
+      ->capture_default_str();
+  add(app, group, "--keep-checkpoints", c.options.keep_checkpoints, "how many of the last are kept")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  add(app, group, "--starts-per-update", c.starts_per_update,
+      "refuse a further start after so many from one update without progress (0: never)")
+      ->capture_default_str();
+  add(app, group, "--config", c.config,
+      "take what is not said here from the config.json of a run, to repeat it");
+}
+
 }  // namespace
 
 void add_rank_options(CLI::App& app, RankOptions& o) {
@@ -130,6 +149,7 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
       "stop after this many updates (0: no limit)")
       ->capture_default_str();
   add_recipe_options(app, c);
+  add_checkpoint_options(app, c);
   add_rank_options(app, c.ranks);
   const char* communication = "Communication between ranks";
   add(app, communication, "--bucket-size", c.options.bucket_size,

@@ -25,7 +25,11 @@ struct TrainCommand {
   std::string data;  // folder or "synthetic"; empty: $ANNULUS_DATA, else synthetic
   std::string out;   // empty: runs/<time>-<model>
   std::string device = "auto";
-  int threads = 0;  // 0: the cores this process may use
+  int threads = 0;                    // 0: the cores this process may use
+  std::string config;                 // of a run to repeat
+  std::string data_checksum;          // of its data; empty: any will do
+  std::string resume;                 // auto, a run folder or a checkpoint; empty: a new run
+  std::size_t starts_per_update = 2;  // 0: any number
 
   // What the command line leaves to the model's recipe.
   std::optional<int> epochs, translate, cutout;

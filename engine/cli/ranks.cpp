@@ -101,7 +101,7 @@ void add_common_facts(const Identity& identity, std::vector<Fact>& facts) {
 }  // namespace
 
 int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
-                 std::vector<Fact> facts, const std::function<void(World&)>& work) {
+                 std::vector<Fact> facts, const std::function<int(World&)>& work) {
   const Environment environment = [](const char* name) { return std::getenv(name); };
   World world{.identity = detect_identity(options.identity, environment),
               .deadlines = {},
@@ -111,8 +111,7 @@ int run_as_ranks(const RankOptions& options, const std::vector<std::string>& com
     const int ranks = wanted_ranks(options.ranks);
     if (ranks > 1) return launch({.ranks = ranks, .command = command_line});
     device_count();
-    work(world);
-    return 0;
+    return work(world);
   }
 
   world.deadlines = {.listener = needs_mpi_rendezvous(identity) ? mpi_rendezvous(identity)
@@ -130,14 +129,15 @@ int run_as_ranks(const RankOptions& options, const std::vector<std::string>& com
   add_common_facts(identity, facts);
   world.deadlines.facts = std::move(facts);
   world.control = ControlChannel::join(identity, world.deadlines);
+  int code = 0;
   try {
-    work(world);
+    code = work(world);
   } catch (...) {
     world.leave_for_this_exception();
     throw;
   }
   world.control->leave(ExitCode::done, "");
-  return 0;
+  return code;
 }
 
 }  // namespace annulus

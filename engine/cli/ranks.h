@@ -12,9 +12,10 @@
 
 namespace annulus {
 
-// Returns the exit code: of the ranks it started, or 0 when `work` has returned. `facts` are
-// compared between ranks before `work` begins. Throws what `work` throws.
+// Returns the exit code: of the ranks it started, or what `work` returns, which the other ranks
+// take as the regular end. `facts` are compared between ranks before `work` begins. Throws what
+// `work` throws.
 int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
-                 std::vector<Fact> facts, const std::function<void(World&)>& work);
+                 std::vector<Fact> facts, const std::function<int(World&)>& work);
 
 }  // namespace annulus

@@ -21,10 +21,10 @@ struct Node {
 };
 
 // The gradient buffer: a head that rides along with the first bucket, then the gradients.
-// [0] sum of the losses, [1] hits, padding to 64, [64..) BatchNorm's weighted batch statistics,
-// padding, gradients.
+// [0] sum of the losses, [1] hits, [2..5) what ranks ask of all (engine/step.h), padding to 64,
+// [64..) BatchNorm's weighted batch statistics, padding, gradients.
 struct GradientLayout {
-  static constexpr std::size_t kLoss = 0, kHits = 1, kStatistics = kAlignFloats;
+  static constexpr std::size_t kLoss = 0, kHits = 1, kRequests = 2, kStatistics = kAlignFloats;
   std::size_t statistics = 0;  // floats
   std::size_t parameters = 0;  // floats, padding included
 

@@ -21,10 +21,12 @@ double accuracy_after(TrainOptions options, int epochs, const std::string& spec)
       std::filesystem::temp_directory_path() / ("annulus-learning-" + std::to_string(::getpid()));
   std::filesystem::remove_all(path);
   World alone{};
-  const auto history = train(options, load_datasets({.spec = spec}), alone,
-                             RunFolder(path, nlohmann::ordered_json{}));
+  const Datasets data = load_datasets({.spec = spec});
+  const TrainPlan plan = plan_training(options, 1, {data.train.size(), data.checksum});
+  const TrainResult result =
+      train(options, plan, data, alone, RunFolder(path, nlohmann::ordered_json{}));
   std::filesystem::remove_all(path);
-  return history.back().validation.accuracy;
+  return result.history.back().validation.accuracy;
 }
 
 TEST(Learning, ACnnLearnsTheSyntheticSet) {

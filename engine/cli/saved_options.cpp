@@ -1,0 +1,127 @@
+// See saved_options.h.
+#include "engine/cli/saved_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "kernels/check.h"
+
+namespace annulus {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* kConfig = "config.json";
+constexpr const char* kAutomatic = "auto";
+
+bool is_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kConfig, ignored);
+}
+
+// The run in runs/ whose config.json is the youngest.
+std::optional<fs::path> latest_run() {
+  std::optional<fs::path> latest;
+  fs::file_time_type latest_time;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator("runs", error)) {
+    const fs::file_time_type time = fs::last_write_time(entry.path() / kConfig, error);
+    if (error || (latest && time < latest_time)) continue;
+    latest = entry.path();
+    latest_time = time;
+  }
+  return latest;
+}
+
+ResumeTarget automatic_target(const std::string& out) {
+  if (!out.empty()) return {.run = out, .checkpoint = {}};
+  const std::optional<fs::path> latest = latest_run();
+  if (!latest)
+    throw UserError(ExitCode::usage,
+                    "--resume auto: there is no run in runs/ to go on with; name its folder with "
+                    "--out");
+  return {.run = *latest, .checkpoint = {}};
+}
+
+Json read_config(const fs::path& path) {
+  std::ifstream stream(path);
+  if (!stream)
+    throw UserError(
+        ExitCode::usage,
+        fmt::format("--config {}: cannot be opened; name the config.json of a run", path.string()));
+  Json config = Json::parse(stream, nullptr, false);
+  if (!config.is_object())
+    throw UserError(ExitCode::data,
+                    fmt::format("{}: is not a run's config.json; is it damaged?", path.string()));
+  return config;
+}
+
+std::string flag_of(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
+// As if the command line had said so. A rate of 0 and a false flag stand for "not given".
+void give(CLI::App& app, const std::string& key, const Json& value) {
+  CLI::Option* option = app.get_option_no_throw(flag_of(key));
+  if (!option || option->count() > 0) return;
+  const bool flag = option->get_expected_max() == 0;
+  if ((flag && value == false) || (key == "lr" && value == 0.)) return;
+  option->add_result(value.is_string() ? value.get<std::string>() : value.dump());
+  option->run_callback();
+}
+
+// Returns the SHA-256 of the run's data.
+std::string give_all(CLI::App& app, const fs::path& path) try {
+  const Json config = read_config(path);
+  for (const auto& [key, value] : config.items())
+    if (value.is_primitive()) give(app, key, value);
+  for (const auto& [key, value] : config.at("recipe").items()) give(app, key, value);
+  give(app, "data", config.at("data").at("source"));
+  return config.at("data").at("sha256");
+} catch (const Json::exception&) {
+  throw UserError(ExitCode::data,
+                  fmt::format("{}: is not a run's config.json; is it damaged?", path.string()));
+} catch (const CLI::Error& error) {
+  throw UserError(ExitCode::usage, fmt::format("{}: {}", path.string(), error.what()));
+}
+
+}  // namespace
+
+std::optional<ResumeTarget> resume_target(const TrainCommand& command) {
+  if (command.resume.empty()) return std::nullopt;
+  if (command.resume == kAutomatic) return automatic_target(command.out);
+  const fs::path path = command.resume;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    if (is_run(path)) return ResumeTarget{.run = path, .checkpoint = {}};
+  } else if (fs::exists(path, error)) {
+    return ResumeTarget{.run = fs::absolute(path).parent_path().parent_path(), .checkpoint = path};
+  }
+  throw UserError(ExitCode::usage,
+                  fmt::format("--resume {}: is neither a run's folder nor a checkpoint; say auto, "
+                              "or name one",
+                              command.resume));
+}
+
+void take_saved_options(CLI::App& app, TrainCommand& command) {
+  if (!command.config.empty()) command.data_checksum = give_all(app, command.config);
+  const std::optional<ResumeTarget> target = resume_target(command);
+  if (!target) return;
+  if (is_run(target->run)) {
+    give_all(app, target->run / kConfig);
+    if (command.out.empty()) command.out = target->run.string();
+  } else if (command.out.empty()) {
+    throw UserError(ExitCode::usage,
+                    fmt::format("--resume {}: does not lie in a run's folder; name a folder for "
+                                "what follows with --out",
+                                command.resume));
+  }
+}
+
+}  // namespace annulus

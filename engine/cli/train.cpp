@@ -1,0 +1,139 @@
+// `annulus train`: what it is about to do is worked out and checked on every rank before the
+// trainer begins; where a run goes on, rank 0 reads the checkpoint and tells the others.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "comm/console.h"
+#include "engine/checkpoint_folder.h"
+#include "engine/cli/commands.h"
+#include "engine/cli/ranks.h"
+#include "engine/cli/saved_options.h"
+#include "engine/report.h"
+#include "engine/run_config.h"
+#include "engine/start_log.h"
+#include "engine/stop_signals.h"
+#include "engine/trainer.h"
+
+namespace annulus {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where a run goes on; without a state it begins.
+struct Resumed {
+  std::optional<RunState> state;
+  std::optional<CheckpointFile> checkpoint;  // on rank 0
+};
+
+std::optional<CheckpointFile> find_checkpoint(const TrainCommand& command) {
+  const std::optional<ResumeTarget> target = resume_target(command);
+  if (!target) return std::nullopt;
+  if (!target->checkpoint.empty()) return read_checkpoint(target->checkpoint);
+  return newest_checkpoint(RunFolder(target->run).checkpoints());
+}
+
+Resumed find_resumed(const TrainCommand& command, const World& world) {
+  Resumed resumed;
+  std::string text;
+  if (world.first()) resumed.checkpoint = find_checkpoint(command);
+  if (resumed.checkpoint) text = text_of(resumed.checkpoint->state);
+  if (world.control) text = world.control->broadcast(text);
+  if (!text.empty()) resumed.state = run_state_of(text, "rank 0's checkpoint");
+  return resumed;
+}
+
+// A new folder, or the one of the run that goes on: locked before anything in it is touched.
+RunFolder open_run_folder(const TrainCommand& command, const TrainPlan& plan,
+                          const nlohmann::ordered_json& config, std::optional<StartLog>& starts) {
+  const fs::path path =
+      command.out.empty() ? default_run_path(command.options.model) : fs::path(command.out);
+  RunFolder folder(path);
+  if (command.resume.empty() || !fs::exists(folder.config())) {
+    folder = RunFolder(path, config);
+    starts.emplace(folder.starts());
+  } else {
+    starts.emplace(folder.starts());
+    starts->expect_progress(plan.start.updates, command.starts_per_update);
+    folder = RunFolder::reopen(path, config, plan.start.epoch);
+  }
+  return folder;
+}
+
+void tell(const TrainCommand& command, const TrainPlan& plan, const RunFolder& folder,
+          const Resumed& resumed) {
+  std::string text = fmt::format("{}: {}\nrun folder: {}\n", command.options.model, plan.describe(),
+                                 folder.path().string());
+  if (resumed.checkpoint) {
+    const RunState& saved = resumed.checkpoint->state;
+    text += fmt::format("resumes {} after update {}\n", resumed.checkpoint->path.string(),
+                        saved.updates);
+    if (saved.global_batch != plan.start.global_batch)
+      text += fmt::format(
+          "the global batch was {} and is {} now: goes on from {} samples of epoch {}\n",
+          saved.global_batch, plan.start.global_batch, saved.samples, saved.epoch + 1);
+  } else if (!command.resume.empty()) {
+    text += "no checkpoint to resume: begins at update 1\n";
+  }
+  if (plan.start.updates >= plan.updates)
+    text += fmt::format("nothing is left to do: all {} updates are done\n", plan.updates);
+  note(text);
+}
+
+// --config repeats a run on the data that it saw.
+void expect_the_data_of(const TrainCommand& command, const Datasets& data) {
+  if (!command.data_checksum.empty() && command.data_checksum != data.checksum)
+    throw UserError(ExitCode::data,
+                    fmt::format("{}: its run saw other data (SHA-256 {}) than {} is now ({}); give "
+                                "the same with --data",
+                                command.config, command.data_checksum, data.source, data.checksum));
+}
+
+int train_as_rank(const TrainCommand& command, World& world,
+                  const std::vector<std::string>& command_line) {
+  const TrainOptions& options = command.options;
+  const Datasets data = load_data(command.data, world.first());
+  if (!world.identity.alone() && data.choice == DataChoice::fallback)
+    throw UserError(ExitCode::data,
+                    "several ranks train only on data that was chosen; say --data FOLDER or --data "
+                    "synthetic");
+  expect_the_data_of(command, data);
+  const Resumed resumed = find_resumed(command, world);
+  const TrainPlan plan =
+      plan_training(options, world.ranks(), {data.train.size(), data.checksum}, resumed.state);
+  if (world.first()) check_report_files(options);
+  std::optional<StartLog> starts;  // on rank 0, which makes the folder and tells the others where
+  RunFolder folder{fs::path()};
+  if (world.first()) {
+    folder = open_run_folder(command, plan,
+                             run_config(options, plan, world, data, command.threads, command_line),
+                             starts);
+    tell(command, plan, folder, resumed);
+    starts->started(plan.start, command_line);
+  }
+  const std::string where = world.first() ? fs::absolute(folder.path()).string() : "";
+  if (world.control) folder = RunFolder(world.control->broadcast(where));
+  const TrainResult result = train(options, plan, data, world, folder, resumed.checkpoint);
+  if (starts) starts->ended(result.stopped_by ? "stopped" : "done", result.updates);
+  if (!result.stopped_by) return static_cast<int>(ExitCode::done);
+  if (world.first())
+    note(fmt::format(
+        "annulus: stopped by SIG{} after update {} of {}; go on with: annulus train "
+        "--resume {}\n",
+        sigabbrev_np(*result.stopped_by), result.updates, plan.updates, folder.path().string()));
+  return 128 + *result.stopped_by;
+}
+
+}  // namespace
+
+int run_train(TrainCommand& command, const std::vector<std::string>& command_line) {
+  install_stop_signals();
+  command.resolve();
+  choose_device(command.device, command.threads);
+  return run_as_ranks(command.ranks, command_line, train_facts(command.options),
+                      [&](World& world) { return train_as_rank(command, world, command_line); });
+}
+
+}  // namespace annulus

@@ -1,0 +1,92 @@
+// See start_log.h.
+#include "engine/start_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/metrics.h"
+#include "kernels/check.h"
+
+namespace annulus {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json line_of(const char* event, std::size_t updates) {
+  return {{"time", timestamp(std::chrono::system_clock::now())},
+          {"event", event},
+          {"updates", updates}};
+}
+
+bool is_start_from(const std::string& text, std::size_t updates) try {
+  const Json line = Json::parse(text);
+  return line.at("event") == "start" && line.at("updates") == updates;
+} catch (const Json::exception&) {
+  return false;
+}
+
+}  // namespace
+
+StartLog::StartLog(const std::filesystem::path& file)
+    : file_(file), descriptor_(open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  const int open_error = errno;
+  if (descriptor_ < 0)
+    throw UserError(ExitCode::storage,
+                    fmt::format("{}: cannot be opened: {}; choose another folder with --out",
+                                file.string(), std::strerror(open_error)));
+  // A file system without locks is no reason not to train.
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(descriptor_);
+    throw UserError(ExitCode::refused,
+                    fmt::format("{}: another process trains in this folder; wait for its end, or "
+                                "choose another folder with --out",
+                                file.parent_path().string()));
+  }
+}
+
+StartLog::~StartLog() { close(descriptor_); }
+
+void StartLog::expect_progress(std::size_t updates, std::size_t most) const {
+  if (most && starts_in_a_row(updates) >= most)
+    throw UserError(
+        ExitCode::stuck,
+        fmt::format("{}: {} starts after update {} came to no further checkpoint; look at their "
+                    "last words, then raise --starts-per-update or remove this file to try again",
+                    file_.string(), most, updates));
+}
+
+void StartLog::started(const RunState& state, const std::vector<std::string>& command) {
+  Json line = line_of("start", state.updates);
+  line["global_batch"] = state.global_batch;
+  line["command"] = command;
+  append(line.dump());
+}
+
+void StartLog::ended(const char* how, std::size_t updates) { append(line_of(how, updates).dump()); }
+
+// The file's last lines, as long as they are starts from there.
+std::size_t StartLog::starts_in_a_row(std::size_t updates) const {
+  std::size_t count = 0;
+  std::ifstream stream(file_);
+  for (std::string text; std::getline(stream, text);) {
+    count = is_start_from(text, updates) ? count + 1 : 0;
+  }
+  return count;
+}
+
+void StartLog::append(const std::string& line) const {
+  const std::string text = line + '\n';
+  if (write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw UserError(ExitCode::storage, fmt::format("{}: cannot be written: {}; free space there",
+                                                   file_.string(), std::strerror(errno)));
+}
+
+}  // namespace annulus

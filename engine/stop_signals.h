@@ -1,0 +1,25 @@
+// SIGINT and SIGTERM. Until training begins, and on the second signal, they end the process at once
+// with 128 plus the signal's number; in between they are only noted, and the ranks agree on the
+// update after which they stop. As process 1 of a container nothing would end us otherwise: the
+// kernel's default does not hold there. Called by `annulus train` and the trainer.
+#pragma once
+
+#include <optional>
+
+namespace annulus {
+
+// From here on both signals have an effect, whatever the parent had set.
+void install_stop_signals();
+
+// While it lives the first signal is only noted.
+class DeferredStop {
+ public:
+  DeferredStop();
+  ~DeferredStop();
+  DeferredStop(const DeferredStop&) = delete;
+  DeferredStop& operator=(const DeferredStop&) = delete;
+
+  std::optional<int> signal() const;  // SIGINT or SIGTERM, once it has come
+};
+
+}  // namespace annulus
