@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
     Refused, RanksThatDiffer,
     testing::Values(Difference{"Options", {"--batch-size", "32"}, {}, "batch_size"},
                     Difference{"Recipe", {"--epochs", "2"}, {}, "epochs"},
-                    Difference{"LearningRate", {"--lr", "0.25"}, {}, "peak learning rate"},
+                    Difference{"LearningRate", {"--lr", "0.25"}, {}, "lr"},
                     Difference{"Buckets", {"--bucket-size", "64K"}, {}, "bucket_size"},
                     Difference{"Protocol", {}, {"NCCL_PROTO=LL"}, "NCCL_PROTO"},
                     Difference{
