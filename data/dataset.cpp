@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "data/cifar.h"
+#include "data/checksum.h"
+#include "data/recognise.h"
 #include "data/synthetic.h"
 
 namespace annulus {
@@ -51,24 +52,35 @@ void measure_channels(const Dataset& dataset, std::array<float, 4>& mean,
   }
 }
 
+std::string checksum_of(const Datasets& datasets) {
+  Sha256 checksum;
+  for (const Dataset* dataset : {&datasets.train, &datasets.test}) {
+    checksum.add(dataset->images);
+    checksum.add(dataset->labels);
+  }
+  return checksum.finish();
+}
+
 }  // namespace
 
 Datasets load_datasets(const DataOptions& options) {
   const auto [spec, choice] = decide(options.spec);
-  Datasets datasets = spec == kSynthetic ? make_synthetic(options.seed) : read_cifar10(spec);
+  Datasets datasets = spec == kSynthetic ? make_synthetic(options.seed) : read_datasets(spec);
   datasets.choice = choice;
+  datasets.checksum = checksum_of(datasets);
   measure_channels(datasets.train, datasets.mean, datasets.std_dev);
   return datasets;
 }
 
-std::string how_to_get_cifar10() {
+std::string how_to_get_data() {
   return "data: neither --data nor ANNULUS_DATA is set, so this run uses the generated set "
          "'synthetic'. For CIFAR-10 fetch\n"
          "  https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz "
-         "(MD5 c32a1d4ab5d03f1284b67883e8d87530),\n"
-         "  unpack it: tar -xzf cifar-10-binary.tar.gz (it makes the folder cifar-10-batches-bin), "
-         "then type:\n"
-         "  ./dev train --data cifar-10-batches-bin";
+         "(MD5 c32a1d4ab5d03f1284b67883e8d87530)\n"
+         "and type:\n"
+         "  ./dev train --data cifar-10-binary.tar.gz\n"
+         "CIFAR-100, MNIST, Fashion-MNIST, other versions and unpacked folders are read too: "
+         "docs/data.md\n";
 }
 
 }  // namespace annulus

@@ -13,14 +13,14 @@
 namespace annulus {
 namespace {
 
-class OpenFile {
+class OpenFile final : public ByteSource {
  public:
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
   explicit OpenFile(const std::filesystem::path& path)
       : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail_with_errno("cannot be opened");
   }
-  ~OpenFile() { close(descriptor_); }
+  ~OpenFile() override { close(descriptor_); }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
@@ -31,15 +31,11 @@ class OpenFile {
     return static_cast<std::size_t>(status.st_size);
   }
 
-  void read_into(std::vector<std::uint8_t>& bytes) const {
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t got = read(descriptor_, bytes.data() + done, bytes.size() - done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail_with_errno("cannot be read");
-      if (got == 0)
-        throw_data_error(path_, "ended after {} of {} bytes; is it still being copied?", done,
-                         bytes.size());
-      done += static_cast<std::size_t>(got);
+  std::size_t read(std::span<std::uint8_t> to) override {
+    while (true) {
+      const ssize_t got = ::read(descriptor_, to.data(), to.size());
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR) fail_with_errno("cannot be read");
     }
   }
 
@@ -48,17 +44,25 @@ class OpenFile {
     throw_data_error(path_, "{}: {}", what, std::strerror(errno));
   }
 
-  const std::filesystem::path& path_;
+  std::filesystem::path path_;
   int descriptor_;
 };
 
 }  // namespace
 
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
-  const OpenFile file(path);
+  OpenFile file(path);
   std::vector<std::uint8_t> bytes(file.size());
-  file.read_into(bytes);
+  if (const std::size_t done = read_fully(file, bytes); done < bytes.size())
+    throw_data_error(path, "ended after {} of {} bytes; is it still being copied?", done,
+                     bytes.size());
   return bytes;
+}
+
+std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path) {
+  auto file = std::make_unique<OpenFile>(path);
+  static_cast<void>(file->size());  // refuses what is no regular file
+  return file;
 }
 
 }  // namespace annulus

@@ -16,7 +16,7 @@ namespace annulus {
 // Images first … first+count-1 of the endless sequence that `seed` names; image i has class i % 10.
 Dataset synthetic_images(std::uint64_t seed, std::uint32_t first, std::uint32_t count);
 
-// 10,000 training and 2,000 test images; fills train, test, source and checksum.
+// 10,000 training and 2,000 test images; fills train, test, format and source.
 Datasets make_synthetic(std::uint64_t seed);
 
 }  // namespace annulus

@@ -26,7 +26,7 @@ void choose_device(const std::string& device, int threads) {
 Datasets load_data(const std::string& spec, bool speak) {
   Datasets data = load_datasets({.spec = spec});
   if (!speak) return data;
-  if (data.choice == DataChoice::fallback) note(how_to_get_cifar10() + "\n");
+  if (data.choice == DataChoice::fallback) note(how_to_get_data());
   note(fmt::format("data: {}, {} training and {} test images\n",
                    data.source == "synthetic"
                        ? data.source

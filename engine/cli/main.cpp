@@ -9,6 +9,7 @@
 #include "engine/build_info.h"
 #include "engine/cli/bench_allreduce.h"
 #include "engine/cli/commands.h"
+#include "engine/cli/data.h"
 #include "engine/cli/doctor.h"
 #include "engine/cli/exit_codes.h"
 #include "engine/cli/saved_options.h"
@@ -62,6 +63,10 @@ int run(int argc, char** argv) {
   CLI::App* eval_app = app.add_subcommand("eval", "Evaluate saved weights on the test images");
   annulus::add_eval_options(*eval_app, eval);
 
+  annulus::DataCommand data;
+  CLI::App* data_app = app.add_subcommand("data", "Look at a data set, or convert it");
+  annulus::add_data_options(*data_app, data);
+
   annulus::DoctorCommand doctor;
   CLI::App* doctor_app =
       app.add_subcommand("doctor", "What this machine can do for a run, and what to mend");
@@ -85,6 +90,10 @@ int run(int argc, char** argv) {
   if (doctor_app->parsed()) return static_cast<int>(annulus::run_doctor(doctor));
   const std::vector<std::string> command_line(argv, argv + argc);
   if (bench_app->parsed()) return annulus::run_bench_allreduce(allreduce, command_line);
+  if (data_app->parsed()) {
+    annulus::run_data(*data_app, data);
+    return static_cast<int>(ExitCode::done);
+  }
   if (train_app->parsed()) {
     annulus::take_saved_options(*train_app, train);
     return annulus::run_train(train, command_line);

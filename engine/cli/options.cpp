@@ -36,8 +36,8 @@ constexpr int kMostRanks = 100000;
 void add_data_option(CLI::App& app, std::string& data) {
   // No envname: an empty --data is resolved by load_datasets, which then knows who chose.
   app.add_option("--data", data,
-                 "folder with the CIFAR-10 binary files, or 'synthetic' (default: $ANNULUS_DATA, "
-                 "else synthetic)")
+                 "folder or .tar.gz of CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST, or 'synthetic' "
+                 "(default: $ANNULUS_DATA, else synthetic)")
       ->group("Data");
 }
 

@@ -20,7 +20,9 @@ struct ModelOptions {
 Model seed_cnn(const ModelOptions& options);  // [Conv3x3, BN, ReLU] x2, MaxPool, Dropout for 32,
                                               // 64, 128; Dense head
 Model resnet8(
-    const ModelOptions& options);        // CIFAR ResNet with one block a stage: 16, 32, 64 filters
+    const ModelOptions& options);  // CIFAR ResNet with one block a stage: 16, 32, 64 filters
+Model mnist_cnn(
+    const ModelOptions& options);        // [Conv3x3, BN, ReLU, MaxPool] for 32, 64; Dense head
 Model mlp(const ModelOptions& options);  // two hidden layers of 256
 
 struct ModelEntry {

@@ -1,4 +1,4 @@
-// CIFAR-10's files: what is read is what is stored, and whatever is wrong with them is named in one
+// CIFAR's records: what is read is what is stored, and whatever is wrong with them is named in one
 // line.
 #include "data/cifar.h"
 
@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,11 @@ using test::data_error;
 using test::kRecordBytes;
 using test::says;
 using test::TemporaryFolder;
-using test::write_cifar10;
 using test::write_file;
 
 Dataset parse(const std::vector<std::uint8_t>& bytes) {
-  Dataset dataset = empty_cifar10();
-  append_cifar10_records("batch.bin", bytes, dataset);
+  Dataset dataset = empty_cifar(kCifar10);
+  append_cifar_records(kCifar10, "batch.bin", bytes, dataset);
   return dataset;
 }
 
@@ -46,7 +46,7 @@ TEST(CifarRecords, PlanesBecomeInterleavedPixels) {
 
 TEST(CifarRecords, AreAppendedInOrder) {
   Dataset dataset = parse(cifar_records(2, 1));
-  append_cifar10_records("second.bin", cifar_records(1, 3), dataset);
+  append_cifar_records(kCifar10, "second.bin", cifar_records(1, 3), dataset);
   const Dataset at_once = parse(cifar_records(3, 1));
   EXPECT_EQ(dataset.labels, at_once.labels);
   EXPECT_EQ(dataset.images, at_once.images);
@@ -81,70 +81,36 @@ TEST(CifarRecords, OtherFormatsAreCalledByTheirNames) {
   EXPECT_TRUE(says(parse_error(bytes), "CIFAR-100"));
 }
 
-TEST(CifarFolder, IsReadItselfOrThroughItsParent) {
-  const TemporaryFolder folder;
-  const auto files = folder.path() / "cifar-10-batches-bin";
-  write_cifar10(files, 2);
-  for (const auto& given : {files, folder.path()}) {
-    const Datasets datasets = read_cifar10(given);
-    EXPECT_EQ(datasets.source, files.string());
-    EXPECT_EQ(datasets.train.labels, (std::vector<std::uint8_t>{1, 2, 2, 3, 3, 4, 4, 5, 5, 6}));
-    EXPECT_EQ(datasets.test.labels, (std::vector<std::uint8_t>{6, 7}));
-  }
-}
+// Coarse first, fine second; the fine label is the class.
+TEST(Cifar100Records, BothLabelsAreRead) {
+  std::vector<std::uint8_t> bytes = {19, 99};
+  const std::vector<std::uint8_t> ten = cifar_records(1, 7);
+  bytes.insert(bytes.end(), ten.begin() + 1, ten.end());
+  Dataset dataset = empty_cifar(kCifar100);
+  append_cifar_records(kCifar100, "train.bin", bytes, dataset);
+  EXPECT_EQ(dataset.classes, 100);
+  EXPECT_EQ(dataset.labels, (std::vector<std::uint8_t>{99}));
+  EXPECT_EQ(dataset.coarse_labels, (std::vector<std::uint8_t>{19}));
+  EXPECT_EQ(dataset.images, parse(ten).images);
 
-TEST(CifarFolder, ClassNamesComeFromTheMetaFileWhereItIsWhole) {
-  const TemporaryFolder folder;
-  write_cifar10(folder.path(), 1);
-  EXPECT_EQ(read_cifar10(folder.path()).train.class_names[1], "automobile");
-  std::ofstream(folder.path() / "batches.meta.txt") << "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n";
-  EXPECT_EQ(read_cifar10(folder.path()).train.class_names[1], "b");
-  std::ofstream(folder.path() / "batches.meta.txt") << "a\nb\n";
-  EXPECT_EQ(read_cifar10(folder.path()).train.class_names[1], "automobile");
-}
-
-// Every error of a folder names it, and never is anything fetched.
-TEST(CifarFolder, WhatIsWrongWithItIsSaid) {
-  const TemporaryFolder folder;
-  const auto error_of = [](const std::filesystem::path& path) {
-    std::string message = data_error([&] { read_cifar10(path); });
-    EXPECT_TRUE(says(message, path.string())) << message;
-    return message;
+  const auto error_of = [](const std::vector<std::uint8_t>& bytes) {
+    return data_error([&] {
+      Dataset dataset = empty_cifar(kCifar100);
+      append_cifar_records(kCifar100, "train.bin", bytes, dataset);
+    });
   };
-  EXPECT_TRUE(says(error_of(folder.path() / "absent"), "no such data folder"));
-  EXPECT_TRUE(says(error_of(folder.path()), "no CIFAR-10 file in this folder"));
-
-  write_file(folder.path() / "file", {1});
-  EXPECT_TRUE(says(error_of(folder.path() / "file"), "is not a folder"));
-  EXPECT_TRUE(says(error_of(folder.path() / "file" / "below"), "no such data folder"));
-
-  write_file(folder.path() / "packed" / "cifar-10-binary.tar.gz", {1});
-  EXPECT_TRUE(
-      says(error_of(folder.path() / "packed"), "run there: tar -xzf cifar-10-binary.tar.gz"));
-
-  write_file(folder.path() / "python" / "cifar-10-batches-py" / "data_batch_1", {0x80});
-  EXPECT_TRUE(says(error_of(folder.path() / "python"), "pickle"));
-  EXPECT_TRUE(says(error_of(folder.path() / "python" / "cifar-10-batches-py"), "pickle"));
-
-  write_file(folder.path() / "hundred" / "train.bin", {1});
-  EXPECT_TRUE(says(error_of(folder.path() / "hundred"), "CIFAR-100"));
+  bytes[0] = 20;
+  EXPECT_TRUE(says(error_of(bytes), "coarse label 20 in record 0"));
+  bytes[0] = 0, bytes[1] = 100;
+  EXPECT_TRUE(says(error_of(bytes), ": label 100 in record 0"));
+  EXPECT_TRUE(says(error_of(cifar_records(4)), "looks like CIFAR-10;"));
 }
 
-TEST(CifarFolder, MissingFilesAreListed) {
-  const TemporaryFolder folder;
-  write_cifar10(folder.path(), 1);
-  std::filesystem::remove(folder.path() / "data_batch_3.bin");
-  std::filesystem::remove(folder.path() / "test_batch.bin");
-  const std::string message = data_error([&] { read_cifar10(folder.path()); });
-  EXPECT_TRUE(says(message, "missing data_batch_3.bin, test_batch.bin")) << message;
-}
-
-TEST(CifarFolder, ADamagedFileIsNamedWithItsPath) {
-  const TemporaryFolder folder;
-  write_cifar10(folder.path(), 1);
-  write_file(folder.path() / "data_batch_4.bin", std::vector<std::uint8_t>(3072));
-  const std::string message = data_error([&] { read_cifar10(folder.path()); });
-  EXPECT_TRUE(says(message, (folder.path() / "data_batch_4.bin").string() + ": 3072")) << message;
+TEST(CifarPlanes, AreSplitAsTheyWereJoined) {
+  const std::vector<std::uint8_t> record = cifar_records(1, 3);
+  std::vector<std::uint8_t> planes(kCifarPixels);
+  split_planes(parse(record).images, planes);
+  EXPECT_TRUE(std::equal(planes.begin(), planes.end(), record.begin() + 1));
 }
 
 TEST(ReadFile, GivesTheSystemsReason) {

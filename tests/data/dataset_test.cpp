@@ -7,7 +7,7 @@
 #include <string>
 
 #include "data/checksum.h"
-#include "data/cifar.h"
+#include "data/convert.h"
 #include "tests/data/data_files.h"
 
 namespace annulus {
@@ -92,12 +92,24 @@ TEST(LoadDatasets, MeasuresTheTrainingImages) {
   EXPECT_FLOAT_EQ(datasets.std_dev[2], 73.900272f);  // sqrt((256^2 - 1) / 12)
 }
 
-TEST(LoadDatasets, TheChecksumIsThatOfTheFilesInTurn) {
+TEST(LoadDatasets, TheChecksumIsThatOfImagesAndLabelsInEveryLayout) {
   const test::TemporaryFolder folder;
-  test::write_cifar10(folder.path(), 1);
+  const std::filesystem::path records = folder.path() / "bin", pickles = folder.path() / "py";
+  test::write_cifar10(records, 2);
+  const Datasets datasets = load_datasets({.spec = records.string()});
   Sha256 expected;
-  for (int k = 1; k <= 6; ++k) expected.add(test::cifar_records(1, k));
-  EXPECT_EQ(read_cifar10(folder.path()).checksum, expected.finish());
+  for (const Dataset* dataset : {&datasets.train, &datasets.test}) {
+    expected.add(dataset->images);
+    expected.add(dataset->labels);
+  }
+  EXPECT_EQ(datasets.checksum, expected.finish());
+  convert(datasets, "cifar-py", pickles);
+  EXPECT_EQ(load_datasets({.spec = pickles.string()}).checksum, datasets.checksum);
+
+  std::vector<std::uint8_t> other = test::cifar_records(2, 6);
+  other.back() ^= 1;
+  test::write_file(records / "test_batch.bin", other);
+  EXPECT_NE(load_datasets({.spec = records.string()}).checksum, datasets.checksum);
 }
 
 // FIPS 180-2, appendix B.1.
@@ -109,10 +121,10 @@ TEST(Sha256, OfAbc) {
   EXPECT_EQ(checksum.finish(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST(HowToGetCifar10, NamesAddressChecksumFolderAndCommand) {
+TEST(HowToGetData, NamesAddressChecksumCommandAndPage) {
   for (const char* words : {"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-                            "c32a1d4ab5d03f1284b67883e8d87530", "cifar-10-batches-bin", "--data"})
-    EXPECT_TRUE(test::says(how_to_get_cifar10(), words)) << words;
+                            "c32a1d4ab5d03f1284b67883e8d87530", "--data", "docs/data.md"})
+    EXPECT_TRUE(test::says(how_to_get_data(), words)) << words;
 }
 
 }  // namespace

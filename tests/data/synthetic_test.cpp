@@ -16,7 +16,7 @@ constexpr int kClasses = 10;
 
 // Made once for all tests.
 const Datasets& whole_set() {
-  static const Datasets datasets = make_synthetic(1);
+  static const Datasets datasets = load_datasets({.spec = "synthetic"});
   return datasets;
 }
 

@@ -118,7 +118,7 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
       {"train --sum-order tree --data synthetic", 2, {"tree", "ring"}},
       {"train --batch-size 6000 --virtual-ranks 2 --data synthetic", 2, {"12000", "10000"}},
       {"train --data nowhere", 3, {"nowhere"}},
-      {"train --data empty", 3, {"data_batch_1.bin"}},
+      {"train --data empty", 3, {"empty: no data set", "CIFAR-10"}},
       {"train --lr nan --data synthetic", 2, {"--lr nan"}},
       {"train --seed -1 --data synthetic", 2, {"--seed"}},
       {"train --data synthetic --model mlp --max-steps 1 --out full >/dev/full", 6, {"stdout"}},

@@ -22,6 +22,14 @@ TEST(Models, Resnet8) {
   EXPECT_EQ(resnet8({}).parameter_count(), 432u + 4608 + 13824 + 55296 + 2560 + 672 + 650);
 }
 
+// 28x28x1: convolutions 9*32+32 and 288*64+64, BatchNorm 2 * (32+64+128), heads 3136*128+128 and
+// 1290.
+TEST(Models, MnistCnn) {
+  const Model digits = mnist_cnn({.image = {28, 28, 1}});
+  EXPECT_EQ(digits.parameter_count(), 320u + 18496 + 448 + 401536 + 1290);
+  EXPECT_EQ(mnist_cnn({}).classes(), 10);  // 32x32x3 as well
+}
+
 TEST(Models, GradientsLieInTheOrderInWhichBackwardFinishesThem) {
   const Model model = seed_cnn({});
   const auto& parameters = model.parameters();
