@@ -10,11 +10,16 @@
 #include <cstdio>
 #include <cstring>
 
+#include "comm/terminal.h"
 #include "kernels/check.h"
 
 namespace annulus {
 
 void note(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+void report_error(const std::string& message) {
+  note(fmt::format("{} {}\n", paint("annulus:", "1;31", look_of(STDERR_FILENO)), message));
+}
 
 void print_line(const std::string& line) {
   if (std::puts(line.c_str()) < 0 || std::fflush(stdout) != 0)

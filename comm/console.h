@@ -9,6 +9,9 @@ namespace annulus {
 
 void note(const std::string& text);  // as it is: the caller ends its lines
 
+// "annulus: MESSAGE", to stderr, in one line; red on a terminal.
+void report_error(const std::string& message);
+
 // A line, flushed at once: a log collector must see it now, and a full disk must not pass unseen.
 // Throws UserError (storage).
 void print_line(const std::string& line);

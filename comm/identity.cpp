@@ -10,11 +10,14 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "comm/launcher_environment.h"
 #include "kernels/check.h"
+#include "kernels/environment.h"
 
 namespace annulus {
 namespace {
@@ -146,6 +149,35 @@ constexpr std::array launchers{
     Launcher{"Open MPI", Level::processes, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
              "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", complete_open_mpi},
 };
+
+DeclaredEnvironment::Table launcher_variables() {
+  DeclaredEnvironment::Table table{"Launchers: who this rank is (flags beat them)", {}};
+  for (const Launcher& launcher : launchers)
+    for (const auto& [name, meaning] : {std::pair{launcher.rank, "rank"},
+                                        {launcher.world, "ranks in all"},
+                                        {launcher.local_rank, "rank on this host"},
+                                        {launcher.local_world, "ranks on this host"}})
+      if (name != nullptr && (launcher.rank != name || meaning == std::string_view("rank")))
+        table.knobs.push_back({name, "", launcher.name, meaning});
+  const std::initializer_list<EnvironmentKnob> others{
+      {launcher_environment::rendezvous, "", "set by annulus", "where rank 0 listens"},
+      {launcher_environment::listener, "", "set by annulus", "rank 0's open socket"},
+      {launcher_environment::job, "", "set by annulus", "name of the run"},
+      {"MASTER_ADDR", "", "set by torchrun", "host of rank 0"},
+      {"MASTER_PORT", "", "set by torchrun", "its port; annulus listens beside it"},
+      {"TORCHELASTIC_USE_AGENT_STORE", "", "set by torchrun",
+       "True: MASTER_PORT is torchrun's own"},
+      {"TORCHELASTIC_RUN_ID", "", "set by torchrun", "name of the run"},
+      {"PET_NPROC_PER_NODE", "", "set by training operators",
+       "processes that torchrun shall start"},
+      {"PMIX_RANK", "", "set by Open MPI", "rank, compared with the above"},
+      {"PMIX_NAMESPACE", "", "set by Open MPI", "name of the run"},
+      {"OMPI_MCA_ess_base_jobid", "", "set by Open MPI", "name of the run"}};
+  table.knobs.insert(table.knobs.end(), others);
+  return table;
+}
+
+const DeclaredEnvironment kDeclared(launcher_variables());
 
 void require_below(const Named& index, int value, const Named& count, int limit) {
   if (value >= limit)

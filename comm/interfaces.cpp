@@ -15,6 +15,7 @@
 
 #include "comm/name_filter.h"
 #include "kernels/check.h"
+#include "kernels/environment.h"
 
 namespace annulus {
 namespace {
@@ -69,6 +70,13 @@ std::string describe(const std::vector<Interface>& have, const std::string& fami
   }
   return text;
 }
+
+const DeclaredEnvironment kDeclared("Network",
+                                    {{"NCCL_SOCKET_IFNAME", "any that is up",
+                                      "interfaces; ^ excludes, = is exact",
+                                      "the network interfaces that reach the other hosts"},
+                                     {"NCCL_SOCKET_FAMILY", "both", "AF_INET or AF_INET6",
+                                      "IPv4 or IPv6, where an interface has both"}});
 
 const char* environment_or_empty(const char* name) {
   const char* value = std::getenv(name);

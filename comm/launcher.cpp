@@ -261,10 +261,10 @@ bool Launch::running() const {
 int Launch::conclude() const {
   if (cause_.weight == Cause::Weight::none) return 0;
   if (forwarded_ != 0 && permanent_code_ == 0) {
-    annulus::note(fmt::format("annulus: stopped by SIG{}\n", sigabbrev_np(forwarded_)));
+    report_error(fmt::format("stopped by SIG{}", sigabbrev_np(forwarded_)));
     return 128 + forwarded_;
   }
-  annulus::note("annulus: " + cause_.text + "\n");
+  report_error(cause_.text);
   return permanent_code_ != 0 ? permanent_code_ : cause_.code;
 }
 

@@ -7,11 +7,15 @@
 #include "data/checksum.h"
 #include "data/recognise.h"
 #include "data/synthetic.h"
+#include "kernels/environment.h"
 
 namespace annulus {
 namespace {
 
 constexpr const char* kSynthetic = "synthetic";
+
+const DeclaredEnvironment kDeclared("Data", {{"ANNULUS_DATA", "synthetic", "a folder, or synthetic",
+                                              "what --data says, where that is not given"}});
 
 // An empty variable counts as unset.
 std::string environment_spec() {

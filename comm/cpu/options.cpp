@@ -70,6 +70,8 @@ constexpr std::array kOptions = {
            parse_host},
 };
 
+const DeclaredEnvironment kDeclared("Sums between ranks on the CPU device", knobs_of(kOptions));
+
 }  // namespace
 
 Options read_options() {
@@ -77,11 +79,6 @@ Options read_options() {
   const std::vector<std::string> refusals = read_table(kOptions, options);
   if (!refusals.empty()) throw UserError(ExitCode::usage, refusals.front());
   return options;
-}
-
-std::span<const OptionInfo> option_table() {
-  static const auto table = infos_of(kOptions);
-  return table;
 }
 
 }  // namespace annulus::cpu::nccl

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <chrono>
-#include <span>
-
-#include "kernels/cpu/cudart/options.h"
+#include <string>
 
 namespace annulus::cpu::nccl {
 
@@ -20,7 +18,5 @@ struct Options {
 
 // Throws UserError (usage) for a value that is not accepted.
 Options read_options();
-
-std::span<const OptionInfo> option_table();
 
 }  // namespace annulus::cpu::nccl

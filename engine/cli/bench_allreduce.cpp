@@ -78,24 +78,33 @@ void BenchAllReduceCommand::resolve() {
 
 void add_bench_allreduce_options(CLI::App& app, BenchAllReduceCommand& c) {
   const auto add = [&](const char* flags, const char* twin, auto& value, const char* help) {
-    return app.add_option(flags, value, help)->envname(twin)->capture_default_str();
+    return app.add_option(flags, value, help)
+        ->envname(twin)
+        ->group("What to measure")
+        ->capture_default_str();
   };
-  add("-b,--min-bytes", "ANNULUS_MIN_BYTES", c.min_bytes, "smallest size, bytes, K M G")
-      ->transform(CLI::AsSizeValue(false));
-  add("-e,--max-bytes", "ANNULUS_MAX_BYTES", c.max_bytes, "largest size, bytes, K M G")
-      ->transform(CLI::AsSizeValue(false));
+  add("-b,--min-bytes", "ANNULUS_MIN_BYTES", c.min_bytes, "smallest size in bytes; K M G")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("SIZE")
+      ->default_str(format_bytes(c.min_bytes));
+  add("-e,--max-bytes", "ANNULUS_MAX_BYTES", c.max_bytes, "largest size in bytes; K M G")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("SIZE")
+      ->default_str(format_bytes(c.max_bytes));
   add("-f,--step-factor", "ANNULUS_STEP_FACTOR", c.factor, "from one size to the next")
       ->check(CLI::Range(2, 1 << 20));
   add("-n,--calls", "ANNULUS_CALLS", c.options.calls,
-      "enqueued in a row before the host waits (0: some 20 ms of them)")
+      "enqueued in a row before the host waits; 0: some 20 ms of them")
       ->check(CLI::Range(0, 1000000));
   add("-w,--warmup-calls", "ANNULUS_WARMUP_CALLS", c.options.warmup_calls,
-      "before a size is measured")
+      "calls before a size is measured")
       ->check(CLI::Range(1, 1000000));
-  add("-d,--type", "ANNULUS_TYPE", c.type, "fp32, bf16, fp16 or int32");
-  add("-o,--op", "ANNULUS_OP", c.op, "sum or avg");
-  add("-c,--check", "ANNULUS_CHECK", c.options.check, "compare every element (true or false)");
-  app.add_flag("--json", c.json, "one JSON object a size")->envname("ANNULUS_JSON");
+  add("-d,--type", "ANNULUS_TYPE", c.type, "of the elements")->option_text("fp32|bf16|fp16|int32");
+  add("-o,--op", "ANNULUS_OP", c.op, "what is computed")->option_text("sum|avg");
+  add("-c,--check", "ANNULUS_CHECK", c.options.check, "compare every element");
+  app.add_flag("--json", c.json, "one JSON object a size")
+      ->envname("ANNULUS_JSON")
+      ->group("What to measure");
   add_rank_options(app, c.ranks);
 }
 

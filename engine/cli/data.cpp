@@ -92,12 +92,16 @@ void add_data_options(CLI::App& app, DataCommand& command) {
   CLI::App& info = *app.add_subcommand(
       "info", "What a data set is: format, counts per class, mean, std, checksum");
   info.add_option("PATH", command.info.path,
-                  fmt::format("{} (default: $ANNULUS_DATA, else synthetic)", path_help));
+                  fmt::format("{} (default: $ANNULUS_DATA, else synthetic)", path_help))
+      ->option_text("PATH|synthetic");
   info.add_flag("--json", command.info.json, "one JSON object, for programs");
 
   CLI::App& convert = *app.add_subcommand("convert", "Write a data set in another layout");
-  convert.add_option("PATH", command.convert.path, path_help)->required();
+  convert.add_option("PATH", command.convert.path, path_help)
+      ->option_text("PATH|synthetic")
+      ->required();
   convert.add_option("OUT", command.convert.out, "the folder to make; it must not exist")
+      ->option_text("FOLDER")
       ->required();
   convert
       .add_option("--to", command.convert.to,

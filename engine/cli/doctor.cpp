@@ -1,8 +1,6 @@
-// See doctor.h. The report goes to stdout; a terminal gets it wrapped, and coloured unless
-// $NO_COLOR is set.
+// See doctor.h. The report goes to stdout; a terminal gets it wrapped and coloured.
 #include "engine/cli/doctor.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,33 +9,29 @@
 #include "engine/doctor/report.h"
 
 namespace annulus {
-namespace {
-
-doctor::Look look_of_stdout() {
-  if (isatty(STDOUT_FILENO) == 0) return {};
-  winsize window{};
-  ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
-  return {.coloured = std::getenv("NO_COLOR") == nullptr, .columns = window.ws_col};
-}
-
-}  // namespace
 
 void add_doctor_options(CLI::App& app, DoctorCommand& command) {
-  app.add_flag("--json", command.json, "one JSON array instead of lines")->envname("ANNULUS_JSON");
+  const char* group = "What to look at";
+  app.add_flag("--json", command.json, "one JSON array instead of lines")
+      ->envname("ANNULUS_JSON")
+      ->group(group);
   app.add_option("--ranks", command.options.ranks,
-                 "ranks that shall run on this host (0: one for each device)")
+                 "ranks that shall run on this host; 0: one for each device")
       ->envname("ANNULUS_RANKS")
+      ->group(group)
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--shm-path", command.options.shared_memory, "where NCCL keeps shared memory")
       ->envname("ANNULUS_SHM_PATH")
+      ->option_text("FOLDER")
+      ->group(group)
       ->capture_default_str();
 }
 
 ExitCode run_doctor(const DoctorCommand& command) {
   const std::vector<doctor::Group> report = doctor::examine(command.options, &std::getenv);
   const std::string text =
-      command.json ? doctor::to_json(report) : doctor::to_text(report, look_of_stdout());
+      command.json ? doctor::to_json(report) : doctor::to_text(report, look_of(STDOUT_FILENO));
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     throw UserError(ExitCode::storage,
                     "stdout: the report cannot be written; where it goes is "

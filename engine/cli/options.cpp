@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 
 #include "engine/model/models.h"
 
@@ -25,43 +26,71 @@ CLI::Option* add(CLI::App& app, const char* group, const std::string& flag, T& v
   return app.add_option(flag, value, help)->envname(environment_twin(flag))->group(group);
 }
 
+void add_flag(CLI::App& app, const char* group, const char* flag, const char* help,
+              const std::function<void()>& given) {
+  app.add_flag_callback(flag, given, help)->envname(environment_twin(flag))->group(group);
+}
+
+// "seed-cnn|resnet-8|mlp".
 std::string model_names() {
   std::string names;
-  for (const ModelEntry& entry : models()) names += (names.empty() ? "" : ", ") + entry.name;
+  for (const ModelEntry& entry : models()) names += (names.empty() ? "" : "|") + entry.name;
   return names;
 }
 
 constexpr int kMostRanks = 100000;
 
-void add_data_option(CLI::App& app, std::string& data) {
+void add_data_option(CLI::App& app, const char* group, std::string& data) {
   // No envname: an empty --data is resolved by load_datasets, which then knows who chose.
-  app.add_option("--data", data,
-                 "folder or .tar.gz of CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST, or 'synthetic' "
-                 "(default: $ANNULUS_DATA, else synthetic)")
-      ->group("Data");
+  app.add_option(
+         "--data", data,
+         "CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST: its folder, or the .tar.gz; synthetic: "
+         "made-up images (default: $ANNULUS_DATA, else synthetic)")
+      ->option_text("PATH|synthetic")
+      ->group(group);
 }
 
 void add_device_options(CLI::App& app, std::string& device, int& threads) {
-  add(app, "Device", "--device", device, "auto, cpu or cuda; this build has: cpu")
+  const char* group = "Device";
+  add(app, group, "--device", device, "where to compute; this build has: cpu")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  add(app, "Device", "--threads", threads, "CPU threads; the result does not depend on it (0: all)")
+  add(app, group, "--threads", threads,
+      "CPU threads, 0: all cores; the result does not depend on it")
       ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+// What a user says first.
+void add_run_options(CLI::App& app, TrainCommand& c) {
+  const char* group = "Run";
+  add(app, group, "--model", c.options.model, "the network")
+      ->option_text(model_names())
+      ->capture_default_str();
+  add_data_option(app, group, c.data);
+  add(app, group, "--epochs", c.epochs,
+      fmt::format("passes over the training images (default: {})", Recipe{}.epochs))
+      ->check(CLI::Range(1, 1000000));
+  add(app, group, "--batch-size", c.options.batch_size, "images per rank and update")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add(app, group, "--seed", c.options.seed, "of initial weights, order, augmentation and dropout")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
 }
 
 void add_recipe_options(CLI::App& app, TrainCommand& c) {
   const char* group = "Recipe (default: the model's own)";
-  add(app, group, "--epochs", c.epochs, "passes over the training images; $EPOCHS is honoured too")
-      ->check(CLI::Range(1, 1000000));
-  add(app, group, "--optimizer", c.optimizer, "sgd (Nesterov), adam or adamw");
+  add(app, group, "--optimizer", c.optimizer, "sgd is with Nesterov's momentum")
+      ->option_text("sgd|adam|adamw");
   add(app, group, "--lr", c.options.learning_rate,
-      "peak learning rate (default: the model's rate x global batch / 1024; adam 0.001)")
+      "peak learning rate (default: the model's x global batch / 1024; adam 0.001)")
       ->check(CLI::PositiveNumber);
-  add(app, group, "--schedule", c.schedule, "constant, warm-up, one-cycle or cosine");
+  add(app, group, "--schedule", c.schedule, "the rate's way through the run")
+      ->option_text("constant|warm-up|one-cycle|cosine");
   add(app, group, "--warmup", c.warmup, "share of all updates that the rate rises, 0 to 0.99")
       ->check(CLI::Range(0.0, 0.99));
-  add(app, group, "--momentum", c.momentum, "of SGD")->check(CLI::Range(0.0, 0.9999));
+  add(app, group, "--momentum", c.momentum, "of sgd, 0 to 0.9999")->check(CLI::Range(0.0, 0.9999));
   add(app, group, "--weight-decay", c.weight_decay, "on weights, not on biases or BatchNorm")
       ->check(CLI::NonNegativeNumber);
   add(app, group, "--label-smoothing", c.label_smoothing, "0 to 0.99")
@@ -69,30 +98,84 @@ void add_recipe_options(CLI::App& app, TrainCommand& c) {
   add(app, group, "--dropout-scale", c.dropout_scale,
       "factor on the model's dropout rates, 0 to 1.9")
       ->check(CLI::Range(0.0, 1.9));
-  add(app, group, "--flip", c.flip, "mirror each image in every other epoch (true or false)");
-  add(app, group, "--translate", c.translate, "random shift, pixels each way")
+  add(app, group, "--flip", c.flip, "mirror each image in every other epoch")
+      ->option_text("true|false");
+  add(app, group, "--translate", c.translate, "random shift, up to 16 pixels each way")
       ->check(CLI::Range(0, 16));
-  add(app, group, "--cutout", c.cutout, "side of a blanked square, pixels (0: none)")
+  add(app, group, "--cutout", c.cutout, "side of a blanked square, up to 32 pixels; 0: none")
       ->check(CLI::Range(0, 32));
+  add(app, group, "--drop-last", c.options.drop_last, "leave out the short last batch of an epoch")
+      ->capture_default_str();
+}
+
+void add_communication_options(CLI::App& app, TrainCommand& c) {
+  const char* group = "Sums between ranks";
+  add(app, group, "--bucket-size", c.options.bucket_size,
+      "bytes of the first gradient bucket, then of those that follow; K M G")
+      ->option_text("SIZE,SIZE")
+      ->capture_default_str();
+  add(app, group, "--wire", c.options.wire, "as what gradients travel")
+      ->option_text("fp32|bf16|fp16")
+      ->capture_default_str();
+  add_flag(app, group, "--sync-batchnorm",
+           "BatchNorm over the images of all ranks, not each its own",
+           [&c] { c.options.sync_batchnorm = true; });
+  add(app, group, "--virtual-ranks", c.options.virtual_ranks,
+      "do the work of this many ranks on one device; global batch = batch size x ranks")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  add(app, group, "--sum-order", c.options.sum_order,
+      "how virtual ranks are added: as shared memory does, or the TCP ring")
+      ->option_text("rank|ring")
+      ->capture_default_str();
+}
+
+void add_measurement_options(CLI::App& app, TrainCommand& c) {
+  const char* group = "Measurement";
+  add(app, group, "--max-steps", c.options.max_steps, "stop after this many updates; 0: no limit")
+      ->capture_default_str();
+  add_flag(app, group, "--trace", "the last 16 steps of all ranks in RUN/trace.json, for Perfetto",
+           [&c] { c.options.trace = true; });
+  add_flag(app, group, "--no-comm", "the step without its all-reduces; the ranks drift apart",
+           [&c] { c.options.communicate = false; });
+  add_flag(app, group, "--comm-only", "the step's all-reduces alone",
+           [&c] { c.options.compute = false; });
 }
 
 void add_checkpoint_options(CLI::App& app, TrainCommand& c) {
   const char* group = "Stop, resume, repeat";
   add(app, group, "--resume", c.resume,
-      "go on with a run: its folder, one of its checkpoints, or auto (the newest in --out, else "
+      "go on with a run: its folder, one of its checkpoints, or auto: the newest in --out, else "
       "the "
-      "latest run in runs/; a folder that is not there yet is begun)");
+      "latest run in runs/; a folder that is not there yet is begun")
+      ->option_text("RUN|FILE|auto");
   add(app, group, "--checkpoint-every", c.options.checkpoint_every,
       "500steps, 10min, 1epoch or never")
+      ->option_text("INTERVAL|never")
       ->capture_default_str();
   add(app, group, "--keep-checkpoints", c.options.keep_checkpoints, "how many of the last are kept")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   add(app, group, "--starts-per-update", c.starts_per_update,
-      "refuse a further start after so many from one update without progress (0: never)")
+      "refuse a further start after so many from one update without progress; 0: never")
       ->capture_default_str();
   add(app, group, "--config", c.config,
-      "take what is not said here from the config.json of a run, to repeat it");
+      "take what is not said here from the config.json of a run, to repeat it")
+      ->option_text("FILE");
+}
+
+void add_output_options(CLI::App& app, TrainCommand& c) {
+  const char* group = "Output";
+  add(app, group, "--out", c.out,
+      "run folder: config.json, metrics.jsonl, model.safetensors (default: runs/TIME-MODEL)")
+      ->option_text("FOLDER");
+  app.add_flag("--tensorboard", c.options.tensorboard,
+               "write the metrics for TensorBoard into the run folder too")
+      ->envname("ANNULUS_TENSORBOARD")
+      ->group(group);
+  add(app, group, "--katib-metrics", c.options.katib_metrics,
+      "for Katib's JSON file collector: a line of strings an epoch")
+      ->option_text("FILE");
 }
 
 }  // namespace
@@ -100,7 +183,8 @@ void add_checkpoint_options(CLI::App& app, TrainCommand& c) {
 void add_rank_options(CLI::App& app, RankOptions& o) {
   const char* group = "Ranks";
   add(app, group, "--ranks", o.ranks,
-      "processes to start on this machine, one a device (auto: as many as there are devices)")
+      "processes to start on this machine, one a device; auto: one for each device")
+      ->option_text("N|auto")
       ->check([](const std::string& text) {
         const bool number = !text.empty() && text.size() < 5 && text != "0" &&
                             text.find_first_not_of("0123456789") == text.npos;
@@ -116,82 +200,38 @@ void add_rank_options(CLI::App& app, RankOptions& o) {
       ->check(CLI::Range(0, kMostRanks));
   add(app, group, "--local-world-size", o.identity.local_world, "ranks on this machine")
       ->check(CLI::Range(1, kMostRanks));
-  add(app, group, "--rendezvous", o.identity.rendezvous, "HOST:PORT where rank 0 listens");
-  add(app, group, "--rendezvous-timeout", o.rendezvous_timeout,
-      "seconds until every rank must be there")
+  add(app, group, "--rendezvous", o.identity.rendezvous, "where rank 0 listens")
+      ->option_text("HOST:PORT");
+  add(app, group, "--rendezvous-timeout", o.rendezvous_timeout, "until every rank must be there")
+      ->option_text("SECONDS")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  add(app, group, "--peer-timeout", o.peer_timeout, "seconds after which a silent rank is lost")
+  add(app, group, "--peer-timeout", o.peer_timeout, "after which a silent rank is lost")
+      ->option_text("SECONDS")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
 }
 
 void add_train_options(CLI::App& app, TrainCommand& c) {
-  add(app, "Model", "--model", c.options.model, model_names())->capture_default_str();
-  add_data_option(app, c.data);
-  add(app, "Data", "--seed", c.options.seed, "of initial weights, order, augmentation and dropout")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  add(app, "Data", "--drop-last", c.options.drop_last,
-      "leave out the short last batch of an epoch (true or false)")
-      ->capture_default_str();
-  add(app, "Batch", "--batch-size", c.options.batch_size, "images per rank and update")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  add(app, "Batch", "--virtual-ranks", c.options.virtual_ranks,
-      "do the work of this many ranks on one device; global batch = batch size x ranks")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  add(app, "Batch", "--sum-order", c.options.sum_order,
-      "in which order ranks' gradients are added: rank (shared memory) or ring (TCP)")
-      ->capture_default_str();
-  add(app, "Batch", "--max-steps", c.options.max_steps,
-      "stop after this many updates (0: no limit)")
-      ->capture_default_str();
-  add_recipe_options(app, c);
+  add_run_options(app, c);
+  add_output_options(app, c);
   add_checkpoint_options(app, c);
+  add_recipe_options(app, c);
   add_rank_options(app, c.ranks);
-  const char* communication = "Communication between ranks";
-  add(app, communication, "--bucket-size", c.options.bucket_size,
-      "bytes of the first gradient bucket, then of those that follow, K M G")
-      ->capture_default_str();
-  add(app, communication, "--wire", c.options.wire, "what travels: fp32, bf16 or fp16")
-      ->capture_default_str();
-  app.add_flag("--sync-batchnorm", c.options.sync_batchnorm,
-               "BatchNorm over the images of all ranks instead of each rank's own")
-      ->envname("ANNULUS_SYNC_BATCHNORM")
-      ->group(communication);
-  app.add_flag("--trace", c.options.trace,
-               "write the last 16 steps of all ranks to trace.json in the run folder, for Perfetto")
-      ->envname("ANNULUS_TRACE")
-      ->group(communication);
-  app.add_flag_callback(
-         "--no-comm", [&c] { c.options.communicate = false; },
-         "measure the step without its all-reduces; the ranks drift apart")
-      ->envname("ANNULUS_NO_COMM")
-      ->group(communication);
-  app.add_flag_callback(
-         "--comm-only", [&c] { c.options.compute = false; }, "measure the step's all-reduces alone")
-      ->envname("ANNULUS_COMM_ONLY")
-      ->group(communication);
-  add(app, "Output", "--out", c.out,
-      "run folder: config.json, metrics.jsonl, model.safetensors (default: runs/TIME-MODEL)");
-  app.add_flag("--tensorboard", c.options.tensorboard,
-               "write the metrics for TensorBoard into the run folder too")
-      ->envname("ANNULUS_TENSORBOARD")
-      ->group("Output");
-  add(app, "Output", "--katib-metrics", c.options.katib_metrics,
-      "file for Katib's JSON file collector: a line of strings an epoch");
+  add_communication_options(app, c);
   add_device_options(app, c.device, c.threads);
+  add_measurement_options(app, c);
 }
 
 void add_eval_options(CLI::App& app, EvalCommand& c) {
-  add(app, "Model", "--weights", c.weights, "a run folder or its model.safetensors")->required();
-  add(app, "Model", "--model", c.model,
-      fmt::format("{} (default: what the file says)", model_names()));
-  add_data_option(app, c.data);
-  add(app, "Batch", "--batch-size", c.batch_size,
-      "images at a time; the result hardly depends on it")
+  const char* group = "What to evaluate";
+  add(app, group, "--weights", c.weights, "a run folder, or a model.safetensors")
+      ->option_text("RUN|FILE")
+      ->required();
+  add_data_option(app, group, c.data);
+  add(app, group, "--model", c.model, "the network (default: what the file says)")
+      ->option_text(model_names());
+  add(app, group, "--batch-size", c.batch_size, "images at a time; the result hardly depends on it")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   add_device_options(app, c.device, c.threads);

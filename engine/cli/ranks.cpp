@@ -13,6 +13,7 @@
 #include "comm/launcher.h"
 #include "comm/mpi_bootstrap.h"
 #include "engine/build_info.h"
+#include "kernels/environment.h"
 
 namespace annulus {
 namespace {
@@ -81,6 +82,15 @@ Fact device_fact() {
 constexpr std::array kNcclSettings{"NCCL_ALGO",     "NCCL_PROTO",         "NCCL_BUFFSIZE",
                                    "NCCL_NTHREADS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
                                    "NCCL_MIN_CTAS", "NCCL_MAX_CTAS"};
+
+DeclaredEnvironment::Table compared_settings() {
+  DeclaredEnvironment::Table table{"NCCL (read by NCCL; annulus compares them between ranks)", {}};
+  for (const char* name : kNcclSettings)
+    table.knobs.push_back({name, "NCCL's choice", "what NCCL accepts", "the same on every rank"});
+  return table;
+}
+
+const DeclaredEnvironment kDeclared(compared_settings());
 
 void add_common_facts(const Identity& identity, std::vector<Fact>& facts) {
   const BuildInfo& build = build_info();

@@ -6,6 +6,7 @@
 
 #include "engine/doctor/bytes.h"
 #include "engine/doctor/checks.h"
+#include "kernels/environment.h"
 
 namespace annulus::doctor {
 namespace {
@@ -39,6 +40,10 @@ Finding driver(const DeviceFacts& facts) {
   }
   return finding;
 }
+
+const DeclaredEnvironment kDeclared("GPUs",
+                                    {{"CUDA_VISIBLE_DEVICES", "all", "numbers, UUIDs or nothing",
+                                      "which GPUs the process sees"}});
 
 Finding no_device(const DeviceFacts& facts, const Environment& environment) {
   Finding finding{.state = State::warning, .name = "devices", .fact = "no device"};

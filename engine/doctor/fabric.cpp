@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "engine/doctor/checks.h"
+#include "kernels/environment.h"
 
 namespace annulus::doctor {
 namespace {
@@ -131,6 +132,13 @@ std::vector<Finding> wrong_gid_index(const char* setting, const InfinibandPort& 
        .fix = fmt::format("set it to {} ({} {})", best->index, name_of(best->type), best->address),
        .code = ExitCode::usage}};
 }
+
+const DeclaredEnvironment kDeclared(
+    "InfiniBand and RoCE (read by NCCL; looked at by annulus doctor)",
+    {{"NCCL_IB_HCA", "all that are up", "adapters and ports; ^ excludes, = is exact",
+      "which adapters NCCL uses"},
+     {"NCCL_IB_GID_INDEX", "NCCL's choice", "a number", "which address of a RoCE port NCCL uses"},
+     {"NCCL_IB_DISABLE", "0", "0 or 1", "1: NCCL uses no InfiniBand and no RoCE"}});
 
 std::vector<Finding> check_settings(const std::vector<InfinibandDevice>& devices,
                                     const Environment& environment) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace annulus::doctor {
 namespace {
@@ -30,45 +29,19 @@ Badge badge_of(State state) {
   return {"error", "31"};
 }
 
-std::string paint(const std::string& text, const char* colour, bool coloured) {
-  return coloured ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
-}
-
 std::size_t longest_name(const Group& group) {
   std::size_t longest = 0;
   for (const Finding& finding : group.findings) longest = std::max(longest, finding.name.size());
   return longest;
 }
 
-// Breaks `text`, which starts in column `indent`, before the words that would cross `columns`.
-std::string wrap(const std::string& text, std::size_t indent, std::size_t columns) {
-  constexpr std::size_t kNarrowest = 20;
-  if (columns < indent + kNarrowest) return text;
-  std::string wrapped;
-  std::size_t column = indent;
-  std::istringstream words(text);
-  for (std::string word; words >> word; column += word.size()) {
-    if (wrapped.empty()) {
-      wrapped = word;
-    } else if (column + 1 + word.size() <= columns) {
-      wrapped += " " + word;
-      ++column;
-    } else {
-      wrapped += "\n" + std::string(indent, ' ') + word;
-      column = indent;
-    }
-  }
-  return wrapped;
-}
-
 std::string line(const Finding& finding, std::size_t name_width, const Look& look) {
   const Badge badge = badge_of(finding.state);
   const std::string text = finding.fact + (finding.fix.empty() ? "" : "; ") + finding.fix;
   const std::size_t indent = 2 + kBadgeWidth + 2 + name_width + 2;
-  return fmt::format(
-      "  {}  {:<{}} {}\n",
-      paint(fmt::format("{:<{}}", badge.word, kBadgeWidth), badge.colour, look.coloured),
-      finding.name + ":", name_width + 1, wrap(text, indent, look.columns));
+  return fmt::format("  {}  {:<{}} {}\n",
+                     paint(fmt::format("{:<{}}", badge.word, kBadgeWidth), badge.colour, look),
+                     finding.name + ":", name_width + 1, wrap(text, indent, look.columns));
 }
 
 std::size_t count(const std::vector<Group>& groups, State state) {
@@ -94,7 +67,7 @@ std::string summary(const std::vector<Group>& groups) {
 std::string to_text(const std::vector<Group>& groups, const Look& look) {
   std::string text;
   for (const Group& group : groups) {
-    text += paint(group.name, "1", look.coloured) + "\n";
+    text += paint(group.name, "1", look) + "\n";
     const std::size_t width = longest_name(group);
     for (const Finding& finding : group.findings) text += line(finding, width, look);
     text += "\n";

@@ -1,18 +1,13 @@
 // How findings are shown: a line each, grouped and aligned, or JSON. Called by engine/cli.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "comm/terminal.h"
 #include "engine/doctor/finding.h"
 
 namespace annulus::doctor {
-
-struct Look {
-  bool coloured = false;    // with the escapes of a terminal
-  std::size_t columns = 0;  // wrapped at words, where names leave room; 0: a line each
-};
 
 // "  warning  lo: loopback reaches this host only; set …", under the name of its group, and a last
 // line that counts.

@@ -4,20 +4,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "kernels/cpu/cudart/options.h"
+#include "kernels/environment.h"
 
 namespace annulus::cpu {
 
 template <class Options>
 struct Option {
-  OptionInfo info;
+  EnvironmentKnob info;
   bool (*parse)(std::string_view value, Options& options);  // false: not accepted
 };
 
@@ -35,11 +34,10 @@ std::vector<std::string> read_table(const std::array<Option<Options>, N>& table,
 }
 
 template <class Options, std::size_t N>
-std::array<OptionInfo, N> infos_of(const std::array<Option<Options>, N>& table) {
-  std::array<OptionInfo, N> infos{};
-  std::transform(table.begin(), table.end(), infos.begin(),
-                 [](const Option<Options>& option) { return option.info; });
-  return infos;
+std::vector<EnvironmentKnob> knobs_of(const std::array<Option<Options>, N>& table) {
+  std::vector<EnvironmentKnob> knobs;
+  for (const Option<Options>& option : table) knobs.push_back(option.info);
+  return knobs;
 }
 
 }  // namespace annulus::cpu

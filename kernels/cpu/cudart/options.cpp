@@ -107,6 +107,8 @@ constexpr std::array kOptions = {
            parse_thread_order},
 };
 
+const DeclaredEnvironment kDeclared("CPU device", knobs_of(kOptions));
+
 unsigned int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
@@ -141,11 +143,6 @@ Options read_environment() {
 const Options& options() {
   static const Options& value = *new Options(read_environment());
   return value;
-}
-
-std::span<const OptionInfo> option_table() {
-  static const auto table = infos_of(kOptions);
-  return table;
 }
 
 }  // namespace annulus::cpu

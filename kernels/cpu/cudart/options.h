@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace annulus::cpu {
@@ -27,14 +26,6 @@ struct Options {
   std::string error;  // empty, or why the environment was refused
 };
 
-struct OptionInfo {
-  const char* name;
-  const char* standard;  // what holds when it is not set, in words
-  const char* accepted;
-  const char* meaning;
-};
-
 const Options& options();
-std::span<const OptionInfo> option_table();
 
 }  // namespace annulus::cpu
