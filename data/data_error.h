@@ -1,10 +1,12 @@
-// How every error about a data file reads: the path, the fact and the fix, in one line. Called by
-// the readers.
+// How every error about a data file reads: the path, the fact and the fix, in one line whatever
+// bytes a file put into it. Called by the readers.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "kernels/check.h"
@@ -15,9 +17,11 @@ template <class... Arguments>
 [[noreturn]] void throw_data_error(const std::filesystem::path& path,
                                    fmt::format_string<Arguments...> fact_and_fix,
                                    Arguments&&... arguments) {
-  throw UserError(ExitCode::data,
-                  fmt::format("{}: {}", path.string(),
-                              fmt::format(fact_and_fix, std::forward<Arguments>(arguments)...)));
+  std::string message = fmt::format(
+      "{}: {}", path.string(), fmt::format(fact_and_fix, std::forward<Arguments>(arguments)...));
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
+  std::replace_if(message.begin(), message.end(), is_control, '?');
+  throw UserError(ExitCode::data, message);
 }
 
 }  // namespace annulus

@@ -18,8 +18,6 @@
 namespace annulus {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The name under which the file is there, or its usual one.
 std::string_view present(const DataFiles& files, const Spellings& spellings) {
   const auto found = std::find_if(spellings.begin(), spellings.end(),

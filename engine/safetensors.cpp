@@ -12,6 +12,7 @@
 
 #include "data/data_error.h"
 #include "data/file.h"
+#include "data/printable.h"
 
 namespace annulus {
 namespace {
@@ -93,7 +94,8 @@ TensorMetadata metadata_of(const std::filesystem::path& path, const Json& object
   if (!object.is_object()) throw_data_error(path, "its __metadata__ is no object; {}", kRestore);
   for (const auto& [key, value] : object.items()) {
     if (!value.is_string())
-      throw_data_error(path, "its __metadata__ holds {}, which is no text; {}", key, kRestore);
+      throw_data_error(path, "its __metadata__ holds {}, which is no text; {}", printable(key),
+                       kRestore);
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -108,17 +110,19 @@ Tensor tensor_of(const std::filesystem::path& path, const std::string& name, con
     entry.at("shape").get_to(tensor.shape);
     entry.at("data_offsets").get_to(range);
   } catch (const nlohmann::json::exception&) {
-    throw_data_error(path, "tensor {} has a damaged header; {}", name, kRestore);
+    throw_data_error(path, "tensor {} has a damaged header; {}", printable(name), kRestore);
   }
   const auto [begin, end] = range;
   if (begin > end || end > values.size())
-    throw_data_error(path, "tensor {} lies at bytes {} to {} of {}; {}", name, begin, end,
-                     values.size(), kRestore);
+    throw_data_error(path, "tensor {} lies at bytes {} to {} of {}; {}", printable(name), begin,
+                     end, values.size(), kRestore);
   const std::optional<std::uint64_t> type = size_of_type(tensor.type);
-  if (!type) throw_data_error(path, "tensor {} has the unknown type {}", name, tensor.type);
+  if (!type)
+    throw_data_error(path, "tensor {} has the unknown type {}", printable(name),
+                     printable(tensor.type));
   if (bytes_of(tensor.shape, *type) != end - begin)
-    throw_data_error(path, "tensor {} is {} {}, but has {} bytes; {}", name, tensor.type,
-                     text_of(tensor.shape), end - begin, kRestore);
+    throw_data_error(path, "tensor {} is {} {}, but has {} bytes; {}", printable(name), tensor.type,
+                     printable(text_of(tensor.shape)), end - begin, kRestore);
   tensor.bytes = values.subspan(begin, end - begin);
   return tensor;
 }
@@ -129,8 +133,8 @@ void check_covered(const std::filesystem::path& path, const TensorFile& file,
   const std::uint8_t* next = values.data();
   for (const Tensor& tensor : file.tensors) {
     if (tensor.bytes.data() != next)
-      throw_data_error(path, "tensor {} overlaps another or leaves a hole; {}", tensor.name,
-                       kRestore);
+      throw_data_error(path, "tensor {} overlaps another or leaves a hole; {}",
+                       printable(tensor.name), kRestore);
     next += tensor.bytes.size();
   }
   if (next != values.data() + values.size())
@@ -204,8 +208,8 @@ Tensor float_tensor(std::string name, std::vector<std::int64_t> shape,
 std::vector<float> float_values(const std::filesystem::path& path, const Tensor& tensor,
                                 const std::vector<std::int64_t>& shape) {
   if (tensor.type != "F32" || tensor.shape != shape)
-    throw_data_error(path, "tensor {} is {} {}, the model needs F32 {}", tensor.name, tensor.type,
-                     text_of(tensor.shape), text_of(shape));
+    throw_data_error(path, "tensor {} is {} {}, the model needs F32 {}", printable(tensor.name),
+                     tensor.type, printable(text_of(tensor.shape)), text_of(shape));
   std::vector<float> values(tensor.bytes.size() / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
   return values;

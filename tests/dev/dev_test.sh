@@ -112,6 +112,16 @@ expect "ctest's exit code is handed on" test $code = 8
 expect "the first failure ends it" never_called 'ctest --preset cpu-tsan -j'
 
 fresh_project
+recorder dpkg-query 'for p in "${@:4}"; do [[ $p == clang ]] || echo "ii $p"; done'
+recorder id 'echo 0'
+dev test cpu
+expect "packages of other presets are left alone" never_called apt-get
+dev test fuzz
+expect "the fuzz preset installs its own" \
+  called 'apt-get install -y -q --no-install-recommends clang'
+expect "and runs its plan" called "ctest --preset cpu-fuzz -j $(nproc)"
+
+fresh_project
 rm "$box/project/build/cpu/build.ninja"
 recorder cmake 'echo "no compiler"; exit 1'
 dev build

@@ -1,0 +1,146 @@
+// Writes the inputs that fuzzing starts from: valid files of every format, small. A seed that its
+// reader refuses is an error, so that seeds cannot fall behind the formats.
+// usage: fuzz_seeds FOLDER
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "data/checksum.h"
+#include "data/cifar_pickle.h"
+#include "data/idx.h"
+#include "data/pickle.h"
+#include "data/pickle_writer.h"
+#include "data/tar.h"
+#include "engine/checkpoint.h"
+#include "tests/data/made_files.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using namespace annulus;
+using test::Bytes;
+
+class Seeds {
+ public:
+  explicit Seeds(fs::path folder) : folder_(std::move(folder)) {}
+
+  void write(const std::string& target, const Bytes& bytes) {
+    const fs::path folder = folder_ / target;
+    fs::create_directories(folder);
+    std::ofstream(folder / std::to_string(count_++), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+
+ private:
+  fs::path folder_;
+  int count_ = 0;
+};
+
+void pickles(Seeds& seeds) {
+  const Bytes planes(kCifarPixels, 200);
+  for (const test::Dialect dialect : test::kDialects)
+    for (const Cifar* cifar : {&kCifar10, &kCifar100}) {
+      test::CifarDictionary dictionary(dialect);
+      if (cifar == &kCifar10)
+        dictionary.labels("labels", {7});
+      else
+        dictionary.labels("fine_labels", {99}).labels("coarse_labels", {19});
+      const Bytes bytes = dictionary.array("data", 1, kCifarPixels, planes).finished();
+      Dataset dataset = empty_cifar(*cifar);
+      append_cifar_pickle(*cifar, "seed", bytes, dataset);
+      seeds.write("pickle", bytes);
+    }
+  // Small ones, which change fast: pickles, though not CIFAR's.
+  for (const test::Dialect dialect : test::kDialects) {
+    const Bytes bytes = test::CifarDictionary(dialect)
+                            .labels("labels", {1, 300})
+                            .array("data", 1, 2, {3, 4})
+                            .finished();
+    Pickle("seed", bytes);
+    seeds.write("pickle", bytes);
+  }
+  PickleWriter meta;
+  seeds.write("pickle", meta.begin_dict().string("label_names").strings({"a", "b"}).end_dict());
+}
+
+void records(Seeds& seeds) {
+  for (const Cifar* cifar : {&kCifar10, &kCifar100}) {
+    const Bytes bytes(2 * cifar->record(), 3);
+    Dataset dataset = empty_cifar(*cifar);
+    append_cifar_records(*cifar, "seed", bytes, dataset);
+    seeds.write("cifar", bytes);
+  }
+}
+
+void idx_files(Seeds& seeds) {
+  const Bytes images = test::idx_images(2, 3, 4), labels = test::idx_labels({1, 9});
+  for (const bool packed : {false, true}) {
+    const Bytes i = packed ? test::gzip(images) : images, l = packed ? test::gzip(labels) : labels;
+    Dataset dataset;
+    dataset.classes = 10;
+    append_idx({"seed", i}, {"seed", l}, dataset);
+    seeds.write("idx", test::joined({{static_cast<std::uint8_t>(l.size())}, l, i}));
+  }
+}
+
+void archives(Seeds& seeds) {
+  const Bytes tar = test::tar({
+      test::tar_member("folder/", {}, '5'),
+      test::tar_member("file", {1, 2, 3}, '0', "prefix"),
+      test::tar_member("long", test::bytes_of(std::string(120, 'n')), 'L'),
+      test::tar_member("file", {4}),
+      test::tar_member("pax", test::bytes_of("12 path=abc\n10 size=2\n"), 'x'),
+      test::tar_member("file", {5, 6}),
+  });
+  MemorySource source(tar);
+  const fs::path path = "seed";
+  TarReader reader(path, source);
+  while (reader.next()) {
+  }
+  seeds.write("tar", tar);
+  seeds.write("tar", test::gzip(tar));
+}
+
+void containers(Seeds& seeds) {
+  const std::vector<float> values = {1.f, 2.f, 3.f, 4.f};
+  std::vector<Tensor> tensors = {float_tensor("a", {2, 2}, values), float_tensor("b", {4}, values)};
+  const Bytes weights = tensor_file_bytes({{"model", "mlp"}}, tensors);
+  parse_tensor_file("seed", weights);
+  seeds.write("safetensors", weights);
+
+  const Bytes blank(64);
+  tensors.push_back({.name = "sha256", .type = "U8", .shape = {64}, .bytes = blank});
+  Bytes checkpoint = tensor_file_bytes({{"annulus-checkpoint-1", text_of(RunState{})}}, tensors);
+  Sha256 sum;
+  sum.add(std::span(checkpoint).first(checkpoint.size() - blank.size()));
+  const std::string digest = sum.finish();
+  std::copy(digest.begin(), digest.end(), checkpoint.end() - 64);
+  parse_checkpoint("seed", checkpoint);
+  seeds.write("checkpoint", checkpoint);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: {} FOLDER\n", argv[0]);
+    return 2;
+  }
+  try {
+    Seeds seeds(argv[1]);
+    pickles(seeds);
+    records(seeds);
+    idx_files(seeds);
+    archives(seeds);
+    containers(seeds);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fuzz_seeds: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
