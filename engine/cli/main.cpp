@@ -16,6 +16,7 @@
 #include "engine/cli/exit_codes.h"
 #include "engine/cli/help.h"
 #include "engine/cli/man_page.h"
+#include "engine/cli/runs.h"
 #include "engine/cli/saved_options.h"
 #include "engine/cli/usage_error.h"
 #include "engine/outcome.h"
@@ -106,6 +107,15 @@ int run(int argc, char** argv) {
       app.add_subcommand("data", "Look at a data set, or convert it")->group("Look and measure");
   annulus::add_data_options(*data_app, data);
 
+  annulus::RunsCommand runs;
+  CLI::App* runs_app =
+      app.add_subcommand("runs", "List runs, or compare some")->group("Look and measure");
+  annulus::add_runs_options(*runs_app, runs);
+  annulus::PlotCommand plot;
+  CLI::App* plot_app = app.add_subcommand("plot", "Draw the curves of runs as an SVG picture")
+                           ->group("Look and measure");
+  annulus::add_plot_options(*plot_app, plot);
+
   annulus::DoctorCommand doctor;
   CLI::App* doctor_app =
       app.add_subcommand("doctor", "What this machine can do for a run, and what to mend")
@@ -152,7 +162,9 @@ int run(int argc, char** argv) {
     annulus::take_saved_options(*train_app, train);
     return annulus::run_train(train, command_line);
   }
-  annulus::run_eval(eval);
+  if (eval_app->parsed()) annulus::run_eval(eval);
+  if (runs_app->parsed()) annulus::run_runs(runs);
+  if (plot_app->parsed()) annulus::run_plot(plot);
   return static_cast<int>(ExitCode::done);
 }
 
