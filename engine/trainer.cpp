@@ -92,6 +92,8 @@ class Training {
     if (options_.trace) write_trace();
     save_checkpoint();
     if (writer_) writer_->wait();
+    if (world_.first() && complete() && history_.empty() && !stopped())
+      save_weights(folder_.weights(), model_, weights_);  // all epochs were done before
     if (communicator_) {
       if (world_.first()) print_communication();
       world_.control->set_phase({.name = "end"});

@@ -77,10 +77,15 @@ DeviceMemory::DeviceMemory(std::size_t limit, bool checked, AllocationTable& tab
 void DeviceMemory::map() {
   capacity_ = round_up(limit_, kPage) * kAddressFactor;
   file_ = memfd_create("annulus-cpu-device", MFD_CLOEXEC);
-  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(capacity_)) != 0)
-    throw std::system_error(errno, std::generic_category(), "memfd for device memory");
+  if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(capacity_)) != 0) {
+    // A limit on the size of files counts for a memfd too; then the memory is this process's alone.
+    if (errno != EFBIG)
+      throw std::system_error(errno, std::generic_category(), "memfd for device memory");
+    close(std::exchange(file_, -1));
+  }
+  const int sharing = file_ >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
   void* address =
-      mmap(nullptr, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+      mmap(nullptr, capacity_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, file_, 0);
   if (address == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mapping of device memory");
   madvise(address, capacity_, MADV_HUGEPAGE);
@@ -152,10 +157,8 @@ void DeviceMemory::free(Allocation& allocation) {
       std::max(round_up(begin, kPage), file_offset(allocation.base) / kPage * kPage);
   const std::size_t last = std::min(
       end / kPage * kPage, round_up(file_offset(allocation.base) + allocation.reserved, kPage));
-  if (first < last) {
-    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first),
-              static_cast<off_t>(last - first));
-  }
+  if (first < last)
+    madvise(base_ + first, last - first, file_ >= 0 ? MADV_REMOVE : MADV_DONTNEED);
 }
 
 bool DeviceMemory::owns(const void* data) const {

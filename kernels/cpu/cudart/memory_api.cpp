@@ -240,6 +240,7 @@ std::optional<SharedRange> shared_range(const void* data) {
   if (allocation == nullptr || allocation->pinned || allocation->freed) return std::nullopt;
   for (const auto& device : runtime.devices) {
     if (!device->memory.owns(data)) continue;
+    if (device->memory.file() < 0) return std::nullopt;
     return SharedRange{device->memory.file(), device->memory.file_offset(data),
                        allocation->bytes - allocation->offset(data)};
   }

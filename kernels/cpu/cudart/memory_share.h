@@ -12,7 +12,8 @@ struct SharedRange {
   std::size_t bytes;   // from the pointer to the end of its allocation
 };
 
-// Nothing for a pointer that is not living device memory.
+// Nothing for a pointer that is not living device memory, nor where a limit on the size of files
+// (ulimit -f) keeps memory from being shared.
 std::optional<SharedRange> shared_range(const void* data);
 
 }  // namespace annulus::cpu
