@@ -13,6 +13,7 @@
 #include <cstring>
 #include <new>
 #include <system_error>
+#include <utility>
 
 namespace annulus::cpu {
 namespace {
@@ -157,8 +158,7 @@ void DeviceMemory::free(Allocation& allocation) {
       std::max(round_up(begin, kPage), file_offset(allocation.base) / kPage * kPage);
   const std::size_t last = std::min(
       end / kPage * kPage, round_up(file_offset(allocation.base) + allocation.reserved, kPage));
-  if (first < last)
-    madvise(base_ + first, last - first, file_ >= 0 ? MADV_REMOVE : MADV_DONTNEED);
+  if (first < last) madvise(base_ + first, last - first, file_ >= 0 ? MADV_REMOVE : MADV_DONTNEED);
 }
 
 bool DeviceMemory::owns(const void* data) const {
