@@ -90,6 +90,7 @@ Json run_config(const TrainOptions& options, const TrainPlan& plan, const World&
   Json config;
   config["command"] = command_line;
   config.update(options_json(options));
+  config["tensorboard"] = options.tensorboard;  // rank 0's alone, so no fact that ranks compare
   config["ranks"] = world.ranks();
   config["launched_by"] = world.identity.source;
   config["global_batch"] = plan.batches.global_batch();

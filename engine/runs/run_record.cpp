@@ -51,17 +51,43 @@ std::vector<Json> read_epochs(const std::filesystem::path& path, std::vector<std
   return std::move(metrics.epochs);
 }
 
+bool is_event(const Json& line) {
+  return line.is_object() && line.contains("event") && line["event"].is_string();
+}
+
+// The lines of starts.jsonl; a cut one is left out, as the run then only seems to have stopped
+// earlier.
+std::vector<Json> read_events(const std::filesystem::path& path) {
+  std::vector<Json> events;
+  std::ifstream stream(path);
+  for (std::string text; std::getline(stream, text);)
+    if (Json line = Json::parse(text, shallow, false); is_event(line))
+      events.push_back(std::move(line));
+  return events;
+}
+
 Time last_write(const std::filesystem::path& path) {
   std::error_code error;
   const auto time = std::filesystem::last_write_time(path, error);
   return error ? Time{} : std::chrono::file_clock::to_sys(time);
 }
 
-Time time_of(const Json& epoch) { return *parse_timestamp(epoch["time"].get<std::string>()); }
+std::optional<Time> time_of(const Json& line) {
+  if (!line.contains("time") || !line["time"].is_string()) return std::nullopt;
+  return parse_timestamp(line["time"].get<std::string>());
+}
 
 std::chrono::milliseconds duration_of(const Json& epoch) {
   const double seconds = number_of(epoch, "train_seconds") + number_of(epoch, "evaluation_seconds");
   return std::chrono::milliseconds(std::isfinite(seconds) ? std::llround(seconds * 1e3) : 0);
+}
+
+// The first start, or the begin of the first epoch, or what the files' times say.
+Time start_of(const RunRecord& run, const std::vector<Json>& events) {
+  if (!events.empty())
+    if (const auto time = time_of(events.front())) return *time;
+  if (!run.epochs.empty()) return *time_of(run.epochs.front()) - duration_of(run.epochs.front());
+  return run.changed;
 }
 
 // The newest last.
@@ -98,18 +124,26 @@ std::string RunRecord::config_text(const char* pointer) const {
 }
 
 double RunRecord::updates_done() const {
-  const double done = epochs.empty() ? 0 : number_of(epochs.back(), "updates");
-  return std::isfinite(done) ? done : 0;
+  double done = 0;
+  if (!epochs.empty()) done = std::fmax(done, number_of(epochs.back(), "updates"));
+  if (is_event(last_event)) done = std::fmax(done, number_of(last_event, "updates"));
+  return done;
 }
 
 double RunRecord::epochs_planned() const {
-  const double images = config_number("/data/train_images");
-  const double batches = images / config_number("/global_batch");
+  const double epochs = config_number("/recipe/epochs");
+  if (!(config_number("/max_steps") > 0)) return epochs;
+  const double batches = config_number("/data/train_images") / config_number("/global_batch");
   const bool drop_last = config.value(Json::json_pointer("/drop_last"), Json(false)) == true;
-  return std::ceil(updates_planned() / (drop_last ? std::floor(batches) : std::ceil(batches)));
+  const double steps = drop_last ? std::floor(batches) : std::ceil(batches);
+  return std::fmin(epochs, std::ceil(updates_planned() / steps));
 }
 
 bool RunRecord::finished() const { return updates_done() >= updates_planned(); }
+
+bool RunRecord::stopped() const {
+  return is_event(last_event) && last_event["event"] == "stopped" && !finished();
+}
 
 double number_of(const Json& epoch, const std::string& name) {
   const double own = number_at(epoch, Json::json_pointer() / name);
@@ -124,9 +158,12 @@ RunRecord read_run(const std::filesystem::path& folder) {
   run.name = (error ? folder : absolute).filename().string();
   run.config = read_config(folder / "config.json", run.notes);
   run.epochs = read_epochs(folder / "metrics.jsonl", run.notes);
-  run.changed = std::max(last_write(folder / "config.json"), last_write(folder / "metrics.jsonl"));
-  run.started = run.epochs.empty() ? run.changed
-                                   : time_of(run.epochs.front()) - duration_of(run.epochs.front());
+  const std::vector<Json> events = read_events(folder / "starts.jsonl");
+  if (!events.empty()) run.last_event = events.back();
+  run.changed = Time{};
+  for (const char* file : {"config.json", "metrics.jsonl", "starts.jsonl"})
+    run.changed = std::max(run.changed, last_write(folder / file));
+  run.started = start_of(run, events);
   return run;
 }
 

@@ -1,5 +1,5 @@
-// What a run left in its folder, read by those who were not there: config.json and metrics.jsonl.
-// A file that is missing, cut or damaged never ends the reading: what can be read is there, what
+// What a run left in its folder, read by those who were not there: config.json, metrics.jsonl and
+// starts.jsonl. A file that is missing, cut or damaged never ends the reading: what can be read is there, what
 // cannot is a note. Called by `annulus runs` and `annulus plot`.
 #pragma once
 
@@ -21,6 +21,7 @@ struct RunRecord {
   std::string name;                // the folder's own, or its path among others of that name
   Json config = Json::object();    // empty where it cannot be read
   std::vector<Json> epochs;        // lines of metrics.jsonl, in the order of their updates
+  Json last_event;                 // of starts.jsonl (engine/start_log); null: none
   std::vector<std::string> notes;  // what could not be read
   Time started, changed;           // as far as the files tell
 
@@ -28,10 +29,11 @@ struct RunRecord {
   double config_number(const char* pointer) const;
   std::string config_text(const char* pointer) const;
 
-  double updates_done() const;  // 0 before the first epoch
+  double updates_done() const;  // up to the last epoch, start or stop
   double updates_planned() const { return config_number("/updates"); }
   double epochs_planned() const;  // NaN: unknown
   bool finished() const;
+  bool stopped() const;  // by a signal, with a checkpoint
 };
 
 // A number of an epoch, also of its "communication"; NaN where it is null or not there.

@@ -36,8 +36,8 @@ bool may_be_running(const RunRecord& run, Time now) {
 
 std::string state_of(const RunRecord& run, Time now) {
   if (run.finished()) return "finished";
-  if (may_be_running(run, now)) return "running?";
-  if (run.epochs.empty()) return "no epoch";
+  if (!run.stopped() && may_be_running(run, now)) return "running?";
+  if (run.updates_done() == 0) return "no epoch";
   const std::string done = fmt::format("{:.0f}", run.updates_done());
   if (std::isnan(run.updates_planned())) return "stopped? at update " + done;
   return fmt::format("stopped at update {} of {:.0f}", done, run.updates_planned());

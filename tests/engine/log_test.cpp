@@ -92,4 +92,35 @@ TEST_F(Log, APipeShowsEachLineAtOnceAndAKillLosesNone) {
   EXPECT_GE(lines, lines_of(slurp(folder_ / "run/metrics.jsonl")).size());
 }
 
+// The options that follow a run: --tensorboard is remembered, --katib-metrics is said again.
+TEST_F(Log, AStoppedRunsFilesGoOnWhereItResumes) {
+  constexpr std::size_t kEpochs = 100;
+  const std::string epochs = std::to_string(kEpochs);
+  AnnulusProcess process(folder_, "train",
+                         {ANNULUS_PROGRAM, "train", "--data", "data", "--model", "mlp",
+                          "--batch-size", "60", "--epochs", epochs, "--checkpoint-every", "50epoch",
+                          "--tensorboard", "--katib-metrics", "katib.json", "--out", "run"},
+                         {});
+  const auto deadline = annulus::test::Clock::now() + std::chrono::seconds(60);
+  while (lines_of(process.out()).size() < 3 && annulus::test::Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  process.signal(SIGTERM);
+  ASSERT_EQ(process.code(), 143) << process.err();
+  const Outcome resumed = run("train --resume run --katib-metrics katib.json");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+
+  const auto katib = lines_of(slurp(folder_ / "katib.json"));
+  ASSERT_EQ(katib.size(), kEpochs);
+  for (std::size_t epoch = 0; epoch < kEpochs; ++epoch)
+    EXPECT_EQ(nlohmann::json::parse(katib[epoch])["epoch"], std::to_string(epoch + 1));
+  std::size_t events = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run")) {
+    if (entry.path().extension() != ".annulus") continue;
+    const std::string bytes = slurp(entry.path());
+    for (std::size_t at = bytes.find("accuracy/val"); at != bytes.npos; ++events)
+      at = bytes.find("accuracy/val", at + 1);
+  }
+  EXPECT_GT(events, kEpochs) << "each epoch, and those before the stop twice";
+}
+
 }  // namespace

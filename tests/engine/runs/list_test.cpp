@@ -37,6 +37,26 @@ TEST_F(RunFiles, ARunThatWroteJustNowMayBeRunning) {
   EXPECT_EQ(Json::parse(list_json(read_runs({folder_}), now()))[0]["state"], "running?");
 }
 
+TEST_F(RunFiles, StartsTellWhereARunStopped) {
+  const auto run = write_run("run", example_config(), {example_epoch(1, 0.5)});
+  const std::string start = R"({"time":"2025-12-31T00:00:00.000Z","event":"start","updates":0})";
+  const auto state_after = [&](const std::string& lines) {
+    std::ofstream(run / "starts.jsonl") << start + "\n" << lines;
+    return Json::parse(list_json(read_runs({run}), now()))[0]["state"];
+  };
+  EXPECT_EQ(state_after(R"({"event":"stopped","updates":11})"
+                        "\n"),
+            "stopped at update 11 of 24");
+  EXPECT_EQ(read_runs({run})[0].started,
+            Time(std::chrono::sys_days(std::chrono::year(2025) / 12 / 31)));
+  EXPECT_EQ(state_after(R"({"event":"stopped","updates":11})"
+                        "\n" +
+                        start + "\n"),
+            "running?");
+  EXPECT_EQ(state_after(R"({"event":"done","updates":24})"), "finished");
+  EXPECT_EQ(state_after("[]\nnull\n{\"event\":5}\n{\"event\":\"stop"), "running?");
+}
+
 TEST_F(RunFiles, TheComparisonShowsOnlyWhatDiffers) {
   Json other = example_config();
   other["recipe"]["momentum"] = 0.8;

@@ -22,6 +22,7 @@ inline Json example_config() {
           {"ranks", 2},
           {"global_batch", 128},
           {"updates", 24},
+          {"max_steps", 0},
           {"recipe", {{"epochs", 3}, {"momentum", 0.9}}},
           {"data", {{"name", "cifar-10"}, {"train_images", 1000}}}};
 }
