@@ -111,7 +111,7 @@ fs::path CheckpointWriter::write(const Snapshot& snapshot) const {
                                 "try a lower --lr or a longer --warmup",
                                 snapshot.state.updates));
   remove_left_over_files(folder_, kPrefix);
-  const fs::path path = folder_ / file_name(snapshot.state.updates);
+  fs::path path = folder_ / file_name(snapshot.state.updates);
   write_file(path, checkpoint_bytes(model_, snapshot));
   remove_all_but_the_last(path);
   return path;

@@ -16,13 +16,13 @@
 
 #include "comm/console.h"
 #include "engine/agreement.h"
-#include "engine/checkpoint_folder.h"
 #include "engine/checkpoint_interval.h"
 #include "engine/exchange.h"
 #include "engine/model/models.h"
 #include "engine/model_file.h"
 #include "engine/progress.h"
 #include "engine/report.h"
+#include "engine/saver.h"
 #include "engine/step.h"
 #include "engine/trace.h"
 
@@ -71,14 +71,14 @@ class Training {
         test_data_(data.test, data.mean, data.std_dev),
         weights_(model_, options.seed),
         optimizer_(model_, options.recipe),
+        saver_(model_, weights_, optimizer_),
         evaluator_(model_, device_, test_data_, kEvaluationBatch),
         profile_(model_.layout().buckets(parse_bucket_sizes(options.bucket_size)), world.ranks()),
         progress_(plan_.epochs, plan_.updates, plan_.start.updates) {
-    if (checkpoint) restore(*checkpoint);
+    if (checkpoint) saver_.restore(*checkpoint);
     if (world.first()) report_.emplace(options, folder);
     if (world.first() && complete() && options.checkpoint_every != "never")
-      writer_.emplace(model_, folder.checkpoints(), options.keep_checkpoints,
-                      optimizer_.moments().size());
+      saver_.write_to(folder.checkpoints(), options.keep_checkpoints);
     if (world.control)
       communicator_.emplace(world.rank(), world.ranks(), *world.control, world.deadlines);
     step_.emplace(
@@ -91,7 +91,7 @@ class Training {
     while (!stopped() && (state_.updates < plan_.updates || !evaluated_)) run_epoch();
     if (options_.trace) write_trace();
     save_checkpoint();
-    if (writer_) writer_->wait();
+    saver_.finish();
     if (world_.first() && complete() && history_.empty() && !stopped())
       save_weights(folder_.weights(), model_, weights_);  // all epochs were done before
     if (communicator_) {
@@ -230,26 +230,9 @@ class Training {
     return agreement_.checkpoint_after(state_.updates) || by_steps;
   }
 
-  // Copies what training changes to the host; the file is written beside the steps that follow.
   void save_checkpoint() {
     finish_steps();
-    if (!writer_ || saved_ == state_) return;
-    Snapshot snapshot{.state = state_,
-                      .parameters = weights_.parameters.download(),
-                      .running = weights_.running.download(),
-                      .moments = {}};
-    for (const Buffer<float>* moment : optimizer_.moments())
-      snapshot.moments.push_back(moment->download());
-    writer_->save(std::move(snapshot));
-    saved_ = state_;
-  }
-
-  void restore(const CheckpointFile& file) {
-    const std::vector<Buffer<float>*> moments = optimizer_.moments();
-    const Snapshot snapshot = snapshot_of(file, model_, moments.size());
-    weights_.parameters.upload(snapshot.parameters);
-    weights_.running.upload(snapshot.running);
-    for (std::size_t i = 0; i < moments.size(); ++i) moments[i]->upload(snapshot.moments[i]);
+    saver_.save(state_);
   }
 
   // All ranks learn of it with the same step, and look for its cause together.
@@ -262,19 +245,15 @@ class Training {
                                       [](const std::string& text) { return !text.empty(); });
       if (first != all.end()) found = fmt::format("{} on rank {}", *first, first - all.begin());
     }
-    throw UserError(ExitCode::diverged,
-                    fmt::format("training diverged: the loss of update {} is {}; {}; try a lower "
-                                "--lr or a longer --warmup{}",
-                                diverged_->update + 1, std::isnan(diverged_->loss) ? "nan" : "infinite",
-                                found.empty() ? "every layer's output is finite"
-                                              : found + " is the first that is not finite",
-                                last_checkpoint()));
-  }
-
-  std::string last_checkpoint() {
-    if (!writer_) return "";
-    writer_->wait();
-    return writer_->last().empty() ? "" : "; the last checkpoint is " + writer_->last().string();
+    const std::string checkpoint = saver_.last();
+    throw UserError(
+        ExitCode::diverged,
+        fmt::format("training diverged: the loss of update {} is {}; {}; try a lower "
+                    "--lr or a longer --warmup{}",
+                    diverged_->update + 1, std::isnan(diverged_->loss) ? "nan" : "infinite",
+                    found.empty() ? "every layer's output is finite"
+                                  : found + " is the first that is not finite",
+                    checkpoint.empty() ? "" : "; the last checkpoint is " + checkpoint));
   }
 
   void write_trace() {
@@ -343,14 +322,13 @@ class Training {
   ResidentData train_data_, test_data_;
   Weights weights_;
   Optimizer optimizer_;
+  Saver saver_;
   Evaluator evaluator_;
   Profile profile_;
   Progress progress_;
   std::optional<Report> report_;  // of rank 0
   std::optional<Communicator> communicator_;
   std::optional<TrainStep> step_;
-  std::optional<CheckpointWriter> writer_;  // on rank 0
-  std::optional<RunState> saved_;           // of the last checkpoint
   std::optional<StepResult> diverged_;
   Clock::time_point epoch_clock_ = Clock::now();
   std::optional<std::deque<StepTimes>> undisturbed_;  // while it is measured

@@ -2,7 +2,8 @@
 """Annulus beside PyTorch on the same training step, taken in turn: ./dev bench peers.
 
 A turn runs each contender once for a few seconds; a noisy machine then disturbs all of them alike.
-Prints the median and spread of images/s over the turns, and how many times as fast Annulus is: the
+Prints the median and spread of images/s over the turns, the peak memory of a whole process, and how
+many times as fast Annulus is: the
 median of the turns' own ratios, and its best turn against the contender's best.
 """
 import argparse
@@ -11,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -46,30 +48,40 @@ def contenders(options):
     return found
 
 
-def images_per_sec(name, command, environment):
-    done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        sys.exit(f"peers: {name} failed ({' '.join(command)}): {done.stderr.strip()[-500:]}")
-    return json.loads(done.stdout.splitlines()[-1])["images_per_sec"]
+def measure(name, command, environment):
+    """Images/s, and the process's peak memory in MiB."""
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            sys.exit(f"peers: {name} failed ({' '.join(command)}): {errors.read().strip()[-500:]}")
+    return json.loads(output.splitlines()[-1])["images_per_sec"], usage.ru_maxrss / 1024
 
 
 def take_turns(options):
     rates = {name: [] for name in contenders(options)}
+    memory = {}
     for turn in range(options.turns):
         for name, (command, environment) in contenders(options).items():
-            rates[name].append(images_per_sec(name, command, environment))
+            rate, peak = measure(name, command, environment)
+            rates[name].append(rate)
+            memory[name] = max(peak, memory.get(name, 0))
         latest = "  ".join(f"{name} {rate[-1]:.0f}" for name, rate in rates.items())
         print(f"turn {turn + 1}/{options.turns}: {latest}", file=sys.stderr, flush=True)
-    return rates
+    return rates, memory
 
 
-def print_table(rates):
+def print_table(rates, memory):
     own = rates.get("annulus")
-    print(f"{'images/s':28}{'median':>9}{'worst':>9}{'best':>9}{'annulus: of median':>20}{'of best':>9}")
+    head = f"{'images/s':30}{'median':>8}{'worst':>8}{'best':>8}{'peak MiB':>10}"
+    print(f"{head}{'annulus: of median':>20}{'of best':>9}")
     for name, rate in rates.items():
-        row = f"{name:28}{statistics.median(rate):9.1f}{min(rate):9.1f}{max(rate):9.1f}"
+        row = f"{name:30}{statistics.median(rate):8.1f}{min(rate):8.1f}{max(rate):8.1f}{memory[name]:10.0f}"
         if own and rate is not own:
             paired = statistics.median(a / b for a, b in zip(own, rate))
             row += f"{paired:19.2f}x{max(own) / max(rate):8.2f}x"
@@ -88,7 +100,7 @@ def main():
         f"seed-cnn training, batch {options.batch_size}, {options.threads} threads, "
         f"{options.turns} turns of {options.seconds:g} s"
     )
-    print_table(take_turns(options))
+    print_table(*take_turns(options))
 
 
 if __name__ == "__main__":

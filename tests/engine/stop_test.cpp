@@ -3,7 +3,7 @@
 // on disk and the run goes on from there to the same bits.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
+#include <regex>
 
 #include "tests/engine/leftovers.h"
 #include "tests/engine/stopped_run.h"
@@ -107,6 +107,20 @@ TEST_F(Stop, AFullDiskLosesNoCheckpoint) {
   EXPECT_TRUE(says(last_line(err_), "File too large")) << err_;
   EXPECT_EQ(checkpoints("a"), std::vector<std::string>{"step-000000024.safetensors"});
   EXPECT_TRUE(slurp(path("a/checkpoints/step-000000024.safetensors")) == before);
+}
+
+// Case C13: the data reaches the disk before the name, and the name before the run goes on.
+TEST_F(Stop, ACheckpointSurvivesAPowerCut) {
+  const std::vector<std::string> strace{
+      "strace", "-f", "-y", "-o", "calls", "-e", "trace=fsync,rename"};
+  if (run("--version", strace) != 0) GTEST_SKIP() << "skipped: no strace";
+  ASSERT_EQ(run(kRun + "--max-steps 1 --out a", strace), 0) << err_;
+  const std::string calls = slurp(path("calls"));
+  const std::string name = R"(step-000000001\.safetensors)";
+  const std::regex order(R"(fsync\([^\n]*checkpoints/)" + name +
+                         R"(\.\d+\.tmp>\)[^]*rename\([^\n]*)" + name +
+                         R"("\)[^]*fsync\([^\n]*a/checkpoints>\))");
+  EXPECT_TRUE(std::regex_search(calls, order)) << calls;
 }
 
 TEST_F(Stop, ADiskWithoutRoomIsFoundBeforeTraining) {
