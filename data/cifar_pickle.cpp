@@ -63,8 +63,8 @@ Array array_of(const Pickle& pickle, std::string_view key, const PickleValue& va
                      name_of(parts[2].kind));
   if (parts[3].number != 0)
     throw_data_error(pickle.path(),
-                     "'{}' is stored in Fortran's order, columns first; save it with "
-                     "numpy.ascontiguousarray",
+                     "'{}' is stored in Fortran order (fortran_order), columns first; save it "
+                     "again through numpy.ascontiguousarray",
                      key);
   return {shape_of(pickle, parts[0]), dtype_of(pickle, parts[1]), pickle.bytes_of(parts[2], room)};
 }

@@ -80,6 +80,9 @@ Datasets read_datasets(const fs::path& path) {
   if (error) throw_data_error(path, "cannot be examined: {}", error.message());
   if (fs::is_directory(status)) return read_folder(path);
   if (is_archive(path)) return read_archive(path);
+  if (is_known_file(path.filename().string()))
+    throw_data_error(path, "is one file of a data set; name its folder, {}",
+                     fs::absolute(path, error).parent_path().string());
   std::array<std::uint8_t, 12> first{};
   const std::size_t size = read_fully(*open_file(path), first);
   throw_data_error(path,

@@ -100,6 +100,15 @@ TEST(CifarPickle, PartsThatDoNotAgreeAreSaidWithTheirNumbers) {
   EXPECT_TRUE(says(error_of({0x80, 2, 'N', '.'}), "holds None, not CIFAR's dictionary"));
 }
 
+// Columns first, the bytes are not one image after another.
+TEST(CifarPickle, FortranOrderIsRefused) {
+  Bytes bytes = python2().labels("labels", {1, 2}).array("data", 2, 3072, planes(2)).finished();
+  const std::size_t flag = bytes.size() - planes(2).size() - 10;  // NEWFALSE, before the contents
+  ASSERT_EQ(bytes[flag], 0x89);
+  bytes[flag] = 0x88;
+  EXPECT_TRUE(says(error_of(bytes), "'data' is stored in Fortran order"));
+}
+
 TEST(CifarPickle, ALabelThatIsNoClassIsNamedWithItsRow) {
   for (const int label : {10, -1, 1000000}) {
     const Bytes bytes =

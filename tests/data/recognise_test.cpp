@@ -202,6 +202,9 @@ TEST(Recognise, WhatIsWrongIsSaid) {
   EXPECT_TRUE(says(error_of(folder.path() / "file"), "begins with '<html>?'"));
   EXPECT_TRUE(says(error_of(folder.path() / "file" / "below"), "no such data folder"));
 
+  write_file(folder.path() / "one" / "data_batch_1", {0x80});
+  EXPECT_TRUE(says(error_of(folder.path() / "one" / "data_batch_1"), "name its folder, "));
+
   const fs::path archive = folder.path() / "archive.tar.gz";
   Bytes packed = test::gzip(test::tar({test::tar_member("notes", {1, 2})}));
   write_file(archive, packed);
