@@ -2,6 +2,7 @@
 #include "engine/agreement.h"
 
 #include <csignal>
+#include <utility>
 
 namespace annulus {
 
@@ -14,24 +15,16 @@ Requests Agreement::requests() const {
           .checkpoint = due ? 1.f : 0.f};
 }
 
-void Agreement::heard(const StepResult& result) {
-  const std::size_t after = result.update + 1 + TrainStep::kInFlight;
-  const Requests& asked = result.requests;
-  if (!stop_after_ && (asked.interrupt > 0 || asked.terminate > 0)) {
-    stop_after_ = after;
-    signal_ = asked.terminate > 0 ? SIGTERM : SIGINT;
-  }
-  if (!checkpoint_after_ && asked.checkpoint > 0) checkpoint_after_ = after;
+void Agreement::heard(const Requests& asked) {
+  if (!stop_ && asked.terminate > 0) stop_ = SIGTERM;
+  if (!stop_ && asked.interrupt > 0) stop_ = SIGINT;
+  if (asked.checkpoint > 0) checkpoint_ = true;
 }
 
-std::optional<int> Agreement::stops_after(std::size_t updates) const {
-  if (alone_) return deferred_.signal();
-  return stop_after_ && updates >= *stop_after_ ? std::optional(signal_) : std::nullopt;
-}
+std::optional<int> Agreement::stop() const { return alone_ ? deferred_.signal() : stop_; }
 
-bool Agreement::checkpoint_after(std::size_t updates) {
-  if (!checkpoint_after_ || updates < *checkpoint_after_) return false;
-  checkpoint_after_.reset();
+bool Agreement::take_checkpoint() {
+  if (!std::exchange(checkpoint_, false)) return false;
   last_checkpoint_ = Clock::now();
   return true;
 }

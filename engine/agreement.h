@@ -1,8 +1,7 @@
 // What the ranks of a run do together without a word between steps: stop, and write a checkpoint at
-// a time. A rank's wish rides along with a step's first bucket (engine/step.h), so all learn of it
-// with that step's result; but not at the same moment, as results arrive up to kInFlight steps
-// later. So what was asked in a step happens after the last step that any rank may have queued by
-// then: on every rank after the same update. Called by the trainer.
+// a time. A rank's wish rides along with a step's first bucket (engine/step.h) and comes back with
+// that step's result. Invariant: a TrainStep hands results over at the same points of its program
+// on every rank, so all hear of a wish after the same update. Called by the trainer.
 #pragma once
 
 #include <chrono>
@@ -20,13 +19,11 @@ class Agreement {
   Agreement(bool alone, bool first, std::chrono::duration<double> checkpoint_every)
       : alone_(alone), first_(first), checkpoint_every_(checkpoint_every) {}
 
-  Requests requests() const;             // this rank's, for the next step
-  void heard(const StepResult& result);  // every step's, in order
+  Requests requests() const;  // this rank's, for the next step
+  void heard(const Requests& asked);
 
-  // Whether, after so many updates, the run stops, by which signal; and whether it writes a
-  // checkpoint, which then is taken as written.
-  std::optional<int> stops_after(std::size_t updates) const;
-  bool checkpoint_after(std::size_t updates);
+  std::optional<int> stop() const;  // the signal by which all stop now
+  bool take_checkpoint();           // whether all write one now, which then counts as written
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -35,8 +32,8 @@ class Agreement {
   bool alone_, first_;
   std::chrono::duration<double> checkpoint_every_;
   Clock::time_point last_checkpoint_ = Clock::now();
-  std::optional<std::size_t> stop_after_, checkpoint_after_;
-  int signal_ = 0;
+  std::optional<int> stop_;
+  bool checkpoint_ = false;
 };
 
 }  // namespace annulus

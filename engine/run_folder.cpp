@@ -31,7 +31,7 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
 
 RunFolder RunFolder::reopen(std::filesystem::path path, const nlohmann::ordered_json& config,
                             std::size_t epochs) {
-  const RunFolder folder(std::move(path));
+  RunFolder folder(std::move(path));
   write_file(folder.config(), config.dump(2) + '\n');
   std::string kept;
   for (const nlohmann::ordered_json& line : read_metrics(folder.metrics()).epochs)

@@ -71,15 +71,12 @@ class TrainStep {
   // How the following steps' epoch is cut: options.batches or options.first_epoch.
   void cut_epoch(const Batches& batches) { batches_ = batches; }
 
-  // Queues step `step` of epoch `epoch` and hands results that have arrived to on_result, in order.
-  // Throws PeerError when another rank is lost.
+  // Queues step `step` of epoch `epoch` and hands the result of an earlier one to on_result, if it is
+  // kInFlight steps back: on every rank at the same call. Throws PeerError when another rank is lost.
   void run(std::uint32_t epoch, std::size_t step, float learning_rate, StepParts parts = {});
 
   // Waits for all steps and hands over their results.
   void finish();
-
-  // Results arrive at the latest when so many further steps are queued.
-  static constexpr std::size_t kInFlight = 4;
 
   // After finish(), with the epoch's order still in place: runs a step whose loss was not finite
   // again, layer by layer, and says what on this rank is the first that is not finite; empty where
@@ -96,6 +93,8 @@ class TrainStep {
     float loss, hits;
     Requests requests;
   };
+
+  static constexpr std::size_t kInFlight = 4;  // steps queued ahead of the device
 
   // One step on its way: its stamps, and what the host wrote for it and will read from it.
   struct Flight {

@@ -88,18 +88,20 @@ class Training {
 
   TrainResult run() try {
     if (communicator_) join_ranks();
-    while (!stopped() && (state_.updates < plan_.updates || !evaluated_)) run_epoch();
+    while (!stopped() && !done()) run_epoch();
     if (options_.trace) write_trace();
     save_checkpoint();
     saver_.finish();
-    if (world_.first() && complete() && history_.empty() && !stopped())
+    if (world_.first() && complete() && history_.empty() && done())
       save_weights(folder_.weights(), model_, weights_);  // all epochs were done before
     if (communicator_) {
       if (world_.first()) print_communication();
       world_.control->set_phase({.name = "end"});
       world_.control->barrier("the end of training");
     }
-    return {.history = history_, .stopped_by = stopped(), .updates = state_.updates};
+    return {.history = history_,
+            .stopped_by = done() ? std::nullopt : stopped(),
+            .updates = state_.updates};
   } catch (const std::exception& error) {
     if (communicator_) end_badly(error.what());
     cudaDeviceSynchronize();  // what is queued uses what is about to be freed
@@ -168,6 +170,7 @@ class Training {
                  {.compute = options_.compute, .communicate = options_.communicate});
       state_.updates = step_->updates();
       state_.samples = std::min(batches.first_sample(s + 1), batches.samples);
+      evaluated_ = false;
       if (diverged_) fail_diverged();
       if (checkpoint_due()) save_checkpoint();
     }
@@ -214,7 +217,8 @@ class Training {
     if (complete()) save_weights(folder_.weights(), model_, weights_);
   }
 
-  std::optional<int> stopped() const { return agreement_.stops_after(state_.updates); }
+  bool done() const { return state_.updates >= plan_.updates && evaluated_; }
+  std::optional<int> stopped() const { return agreement_.stop(); }
 
   // Every update so far has then been seen by the host, on every rank.
   void finish_steps() {
@@ -227,7 +231,7 @@ class Training {
   // Every rank comes to the same answer, as it must drain its steps with the others.
   bool checkpoint_due() {
     const bool by_steps = interval_.steps && state_.updates % interval_.steps == 0;
-    return agreement_.checkpoint_after(state_.updates) || by_steps;
+    return agreement_.take_checkpoint() || by_steps;
   }
 
   void save_checkpoint() {
@@ -295,7 +299,7 @@ class Training {
       diverged_ = result;
       return;
     }
-    agreement_.heard(result);
+    agreement_.heard(result.requests);
     state_.trained += result.samples;
     state_.loss += result.loss * double(result.samples);
     state_.hits += result.accuracy * double(result.samples);
