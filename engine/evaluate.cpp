@@ -36,7 +36,8 @@ Evaluator::Evaluator(const Model& model, const Device& device, const ResidentDat
   results_ = Buffer<float>(2 * batches);
 }
 
-void Evaluator::run_batch(const Weights& weights, const Plan& plan, std::size_t batch) const {
+void Evaluator::run_batch(const Weights& weights, const Plan& plan, std::size_t batch,
+                          Span<float> logits) const {
   const Span<std::int32_t> labels = labels_.span().subspan(0, plan.images());
   const Pass pass{.device = device_,
                   .parameters = weights.parameters.span(),
@@ -48,16 +49,21 @@ void Evaluator::run_batch(const Weights& weights, const Plan& plan, std::size_t 
   plan.inference(pass);
   softmax_xent(pass.stream(), model_.classes(), plan.logits(), labels, 0, 0, {},
                results_.span().subspan(2 * batch, 2), loss_workspace_.span());
+  if (logits.size == 0) return;
+  const Span<float> target = logits.subspan(batch * batch_ * model_.classes(), plan.logits().size);
+  CUDA_CHECK(cudaMemcpyAsync(target.data, plan.logits().data, target.size * sizeof(float),
+                             cudaMemcpyDeviceToDevice, pass.stream()));
 }
 
-Evaluation Evaluator::run(const Weights& weights, Communicator* communicator) const {
+Evaluation Evaluator::run(const Weights& weights, Communicator* communicator,
+                          Span<float> logits) const {
   const std::size_t batches = states_.size();
   const std::size_t rank = communicator ? communicator->rank() : 0;
   const std::size_t world = communicator ? communicator->world() : 1;
   const Stream& stream = device_.compute;
   CUDA_CHECK(cudaMemsetAsync(results_.span().data, 0, results_.bytes(), stream.get()));
   for (std::size_t b = rank; b < batches; b += world)
-    run_batch(weights, b + 1 == batches && last_ ? *last_ : *full_, b);
+    run_batch(weights, b + 1 == batches && last_ ? *last_ : *full_, b, logits);
   if (communicator) communicator->all_reduce(results_.span(), stream, {.name = "evaluation"});
   const Event done;
   done.record(stream);

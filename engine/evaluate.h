@@ -24,10 +24,13 @@ class Evaluator {
   Evaluator(const Model& model, const Device& device, const ResidentData& data, int batch);
 
   // Waits for the result. With a communicator it is collective, and the result is every rank's.
-  Evaluation run(const Weights& weights, Communicator* communicator = nullptr) const;
+  // `logits`, [images, classes] on the device or empty, takes those of this rank's images.
+  Evaluation run(const Weights& weights, Communicator* communicator = nullptr,
+                 Span<float> logits = {}) const;
 
  private:
-  void run_batch(const Weights& weights, const Plan& plan, std::size_t batch) const;
+  void run_batch(const Weights& weights, const Plan& plan, std::size_t batch,
+                 Span<float> logits) const;
 
   const Model& model_;
   const Device& device_;

@@ -69,6 +69,7 @@ class Training {
         model_(build_model(options, data)),
         train_data_(data.train, data.mean, data.std_dev),
         test_data_(data.test, data.mean, data.std_dev),
+        normalisation_{data.mean, data.std_dev},
         weights_(model_, options.seed),
         optimizer_(model_, options.recipe),
         saver_(model_, weights_, optimizer_),
@@ -93,7 +94,7 @@ class Training {
     save_checkpoint();
     saver_.finish();
     if (world_.first() && complete() && history_.empty() && done())
-      save_weights(folder_.weights(), model_, weights_);  // all epochs were done before
+      save_model(folder_.weights(), model_, weights_, normalisation_);  // all epochs done before
     if (communicator_) {
       if (world_.first()) print_communication();
       world_.control->set_phase({.name = "end"});
@@ -214,7 +215,7 @@ class Training {
   void report(const EpochMetrics& metrics) {
     progress_.clear();
     report_->epoch(metrics);
-    if (complete()) save_weights(folder_.weights(), model_, weights_);
+    if (complete()) save_model(folder_.weights(), model_, weights_, normalisation_);
   }
 
   bool done() const { return state_.updates >= plan_.updates && evaluated_; }
@@ -324,6 +325,7 @@ class Training {
   Model model_;
   Device device_;
   ResidentData train_data_, test_data_;
+  const Normalisation normalisation_;
   Weights weights_;
   Optimizer optimizer_;
   Saver saver_;

@@ -8,10 +8,12 @@
 #include <filesystem>
 
 #include "comm/console.h"
+#include "data/file_writer.h"
 #include "engine/evaluate.h"
 #include "engine/metrics.h"
 #include "engine/model/models.h"
 #include "engine/model_file.h"
+#include "engine/predictions.h"
 
 namespace annulus {
 
@@ -39,16 +41,23 @@ void run_eval(const EvalCommand& command) {
   choose_device(command.device, command.threads);
   std::filesystem::path path = command.weights;
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
-  const ModelEntry& entry =
-      find_model(command.model.empty() ? saved_model_name(path) : command.model);
+  const ModelFile file(path);
+  const ModelEntry& entry = find_model(command.model.empty() ? file.model_name() : command.model);
   const Datasets data = load_data(command.data);
   const Model model = entry.build({.image = data.test.image, .classes = data.test.classes});
 
   const Device device;
-  const ResidentData test(data.test, data.mean, data.std_dev);
+  const Normalisation normalisation =
+      file.normalisation().value_or(Normalisation{data.mean, data.std_dev});
+  const ResidentData test(data.test, normalisation.mean, normalisation.std_dev);
   Weights weights(model, 0);
-  load_weights(path, model, weights);
-  const Evaluation result = Evaluator(model, device, test, command.batch_size).run(weights);
+  file.load(model, weights);
+  Buffer<float> logits;
+  if (!command.predictions.empty()) logits = Buffer<float>(test.size() * model.classes());
+  const Evaluation result =
+      Evaluator(model, device, test, command.batch_size).run(weights, nullptr, logits.span());
+  if (!command.predictions.empty())
+    write_file(command.predictions, prediction_lines(data.test, logits.download()));
   print_line(fmt::format("{} samples={} val_loss={:.4f} val_accuracy={:.4f}",
                          timestamp(std::chrono::system_clock::now()), result.samples, result.loss,
                          result.accuracy));

@@ -231,6 +231,9 @@ void add_eval_options(CLI::App& app, EvalCommand& c) {
   add_data_option(app, group, c.data);
   add(app, group, "--model", c.model, "the network (default: what the file says)")
       ->option_text(model_names());
+  add(app, group, "--predictions", c.predictions,
+      "write a JSON line an image: label, class, logits")
+      ->option_text("FILE");
   add(app, group, "--batch-size", c.batch_size, "images at a time; the result hardly depends on it")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

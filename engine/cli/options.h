@@ -41,7 +41,8 @@ struct TrainCommand {
 };
 
 struct EvalCommand {
-  std::string weights;  // model.safetensors or a run folder
+  std::string weights;      // model.safetensors or a run folder
+  std::string predictions;  // file to write; empty: none
   std::string model;    // empty: what the file says
   std::string data, device = "auto";
   int threads = 0;

@@ -50,8 +50,8 @@ TEST_F(Help, EveryExitCodeHasARow) {
 // Lines of help stay within 80 columns where stdout is no terminal, and hold nothing of CLI11's
 // own.
 TEST_F(Help, FitsAndSpeaksPlainly) {
-  for (const char* command :
-       {"", "train", "eval", "data convert", "doctor", "bench", "bench allreduce", "completion"}) {
+  for (const char* command : {"", "train", "eval", "runs", "plot", "data convert", "doctor",
+                              "bench", "bench allreduce", "completion"}) {
     const Outcome outcome = run(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_TRUE(outcome.out.ends_with('\n'));
@@ -214,7 +214,7 @@ TEST_F(Help, TheManualPageIsCleanRoff) {
   const Outcome page = run("man > annulus.1");
   ASSERT_EQ(page.code, 0) << page.err;
   const std::string text = slurp(folder_ / "annulus.1");
-  for (const char* part : {"\\-\\-batch\\-size", "NO_COLOR", ".SH EXIT STATUS", "\\fB201\\fR"})
+  for (const char* part : {R"(\-\-batch\-size)", "NO_COLOR", ".SH EXIT STATUS", R"(\fB201\fR)"})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   const std::string path = (folder_ / "annulus.1").string();
   if (!is_installed("groff")) GTEST_SKIP() << "skipped: no groff";
