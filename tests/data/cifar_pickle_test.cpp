@@ -87,6 +87,7 @@ TEST(CifarPickle, PartsThatDoNotAgreeAreSaidWithTheirNumbers) {
         .finished();
   };
   EXPECT_TRUE(says(error_of(with_data(3, 3072, planes(3))), "2 labels for 3 rows"));
+  EXPECT_TRUE(says(error_of(with_data(1, 3072, planes(1))), "2 labels for 1 rows"));
   EXPECT_TRUE(says(error_of(with_data(2, 3072, Bytes(6143))), "6144 bytes, but holds 6143"));
   EXPECT_TRUE(says(error_of(with_data(2, 3071, planes(2))), "the shape (2, 3071)"));
   EXPECT_TRUE(says(error_of(with_data(2, 3072, planes(2), "f4")), "dtype <f4"));

@@ -139,7 +139,8 @@ TEST(Pickle, CutAnywhereItIsTruncated) {
                           .labels("labels", {1, 2})
                           .array("data", 2, 3, {1, 2, 3, 4, 5, 6})
                           .finished();
-  Pickle("data_batch_1", whole);
+  const Pickle read("data_batch_1", whole);
+  EXPECT_EQ(read.root().kind, PickleKind::dict);
   for (std::size_t size = 1; size < whole.size(); ++size) {
     const std::string message = error_of({whole.begin(), whole.begin() + static_cast<long>(size)});
     EXPECT_TRUE(says(message, "truncated or unexpected end at offset ")) << size << message;

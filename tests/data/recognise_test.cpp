@@ -152,12 +152,12 @@ TEST(Recognise, MnistByAnySpellingPlainOrGzip) {
   EXPECT_EQ(usual.train.labels, (Bytes{0, 1, 2, 9}));
   EXPECT_EQ(usual.test.labels, (Bytes{3, 4}));
   for (const std::string suffix : {"", ".gz"}) {
-    const fs::path other = folder.path() / ("other" + suffix);
+    const fs::path other = folder.path() / fmt::format("other{}", suffix);
     for (const char* name : {"train-images", "train-labels", "t10k-images", "t10k-labels"}) {
       const std::string kind = std::string(name).ends_with("images") ? "idx3-ubyte" : "idx1-ubyte";
-      // Packed or not, whatever the name says.
-      const Bytes bytes = file_bytes(folder.path() / "usual" / (std::string(name) + "-" + kind));
-      write_file(other / (std::string(name) + "." + kind + suffix), test::gzip(bytes));
+      // All are packed, whether the name says so or not.
+      const Bytes bytes = file_bytes(folder.path() / "usual" / fmt::format("{}-{}", name, kind));
+      write_file(other / fmt::format("{}.{}{}", name, kind, suffix), test::gzip(bytes));
     }
     const Datasets read = read_datasets(other);
     EXPECT_EQ(read.train.images, usual.train.images);
@@ -224,7 +224,7 @@ TEST(Recognise, ADamagedMemberIsNamed) {
   std::vector<Bytes> members;
   for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                            "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})
-    members.push_back(test::tar_member(std::string("d/") + name, Bytes(3072)));
+    members.push_back(test::tar_member(fmt::format("d/{}", name), Bytes(3072)));
   write_file(archive, test::tar(members));
   EXPECT_TRUE(says(error_of(archive), "c.tar/d/data_batch_1.bin: 3072 bytes is not a multiple"));
 }

@@ -61,7 +61,7 @@ void pickles(Seeds& seeds) {
                             .labels("labels", {1, 300})
                             .array("data", 1, 2, {3, 4})
                             .finished();
-    Pickle("seed", bytes);
+    static_cast<void>(Pickle("seed", bytes).root());
     seeds.write("pickle", bytes);
   }
   PickleWriter meta;
