@@ -71,8 +71,9 @@ class TrainStep {
   // How the following steps' epoch is cut: options.batches or options.first_epoch.
   void cut_epoch(const Batches& batches) { batches_ = batches; }
 
-  // Queues step `step` of epoch `epoch` and hands the result of an earlier one to on_result, if it is
-  // kInFlight steps back: on every rank at the same call. Throws PeerError when another rank is lost.
+  // Queues step `step` of epoch `epoch` and hands the result of an earlier one to on_result, if it
+  // is kInFlight steps back: on every rank at the same call. Throws PeerError when another rank is
+  // lost.
   void run(std::uint32_t epoch, std::size_t step, float learning_rate, StepParts parts = {});
 
   // Waits for all steps and hands over their results.

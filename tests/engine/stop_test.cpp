@@ -86,9 +86,8 @@ TEST_F(Stop, ADivergingStepIsReplayedToNameTheLayer) {
     EXPECT_EQ(run(kRun + ranks + "--lr 1e25 --checkpoint-every 1 --out a"), 5) << err_;
     EXPECT_TRUE(says(err_, "training diverged: the loss of update ")) << err_;
     EXPECT_TRUE(says(err_, " is the first that is not finite")) << err_;
-    EXPECT_TRUE(says(err_, "the output of layer ") || says(err_, ".weight")) << err_;
+    EXPECT_TRUE(says(err_, "the output of layer ")) << err_;  // no weight: they are as before
     EXPECT_TRUE(says(err_, "the last checkpoint is ")) << err_;
-    EXPECT_FALSE(says(err_, "nan;;")) << err_;
   }
   ASSERT_EQ(run(kRun + "--max-steps 10 --out b"), 0) << err_;
   EXPECT_EQ(run("train --resume b --max-steps 0 --lr 1e25 --checkpoint-every never"), 5) << err_;
