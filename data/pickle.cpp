@@ -1,268 +1,216 @@
-// The pickle machine, cut down to what data files use: a stack, marks, a memo, and nodes that
-// containers point to. A container in the memo is a reference, as in Python: what is appended later
-// is seen through it.
+// The pickle machine, cut down to the opcodes that data files use. A call becomes the plain value
+// that it would make; nothing is called.
 #include "data/pickle.h"
 
 #include <array>
-#include <unordered_map>
 #include <utility>
 
-#include "data/pickle_cursor.h"
 #include "data/pickle_opcodes.h"
+#include "data/pickle_stack.h"
 #include "data/printable.h"
 
 namespace annulus {
 namespace {
 
-using Nodes = std::vector<std::vector<PickleValue>>;
-
-class Machine : PickleCursor {
+class Machine : PickleStack {
  public:
-  using PickleCursor::PickleCursor;
+  using PickleStack::PickleStack;
+  using PickleStack::take_nodes;
 
   // Runs to STOP and gives the value that is then on the stack.
   PickleValue run() {
     check_is_pickle();
     while (step(take_opcode())) {
     }
-    if (stack_.size() != 1 || !marks_.empty()) fail("ends with {} values", stack_.size());
     if (left() > 0) fail("{} more bytes follow the pickle's end", left());
-    return stack_.back();
+    return only_value();
   }
 
-  Nodes take_nodes() { return std::move(nodes_); }
-
  private:
+  // One opcode with what belongs to it; false at STOP.
   bool step(std::uint8_t opcode) {
+    if (opcode == kStop) return false;
+    const bool known = run_framing(opcode) || run_number(opcode) || run_text(opcode) ||
+                       run_container(opcode) || run_filling(opcode) || run_memo(opcode) ||
+                       run_object(opcode);
+    if (!known) fail("opcode 0x{:02x}{} is not allowed", opcode, refused_name(opcode));
+    return true;
+  }
+
+  // --- opcodes: each of these does the work of those it knows ---
+
+  bool run_framing(std::uint8_t opcode) {
     switch (opcode) {
-      case kStop:
-        return false;
       case kProto:
         if (const int protocol = take(1)[0]; protocol > kNewestProtocol)
           fail("protocol {} is not known (newest: {})", protocol, kNewestProtocol);
-        break;
+        return true;
       case kFrame:
         if (const std::uint64_t size = little_endian(8); size > left()) fail_truncated(size);
-        break;
-      case kMark:
-        marks_.push_back(stack_.size());
-        count_value();
-        break;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool run_number(std::uint8_t opcode) {
+    switch (opcode) {
       case kNone:
         push({});
-        break;
+        return true;
       case kNewTrue:
       case kNewFalse:
         push({.kind = PickleKind::boolean, .number = opcode == kNewTrue ? 1 : 0});
-        break;
+        return true;
       case kInt:
       case kLong:
         push_decimal(take_line());
-        break;
+        return true;
       case kBinInt:
         push_integer(static_cast<std::int32_t>(little_endian(4)));
-        break;
+        return true;
       case kBinInt1:
         push_integer(static_cast<std::int64_t>(little_endian(1)));
-        break;
+        return true;
       case kBinInt2:
         push_integer(static_cast<std::int64_t>(little_endian(2)));
-        break;
+        return true;
       case kLong1:
         push_long(take(1)[0]);
-        break;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool run_text(std::uint8_t opcode) {
+    switch (opcode) {
       case kString:
         push_quoted(take_line());
-        break;
+        return true;
       case kUnicode:
         push_text(take_line(), PickleWriting::raw_unicode);
-        break;
+        return true;
       case kShortBinString:
       case kShortBinBytes:
       case kShortBinUnicode:
         push_text(take(little_endian(1)));
-        break;
+        return true;
       case kBinString:
       case kBinBytes:
       case kBinUnicode:
         push_text(take(little_endian(4)));
-        break;
+        return true;
       case kBinBytes8:
       case kByteArray8:
         push_text(take(little_endian(8)));
-        break;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool run_container(std::uint8_t opcode) {
+    switch (opcode) {
       case kEmptyList:
         push_node(PickleKind::list, {});
-        break;
+        return true;
       case kEmptyDict:
         push_node(PickleKind::dict, {});
-        break;
+        return true;
       case kEmptyTuple:
         push_node(PickleKind::tuple, {});
-        break;
+        return true;
       case kList:
         push_node(PickleKind::list, pop_to_mark());
-        break;
-      case kTuple:
-        push_node(PickleKind::tuple, pop_to_mark());
-        break;
+        return true;
       case kDict:
         push_node(PickleKind::dict, pairs(pop_to_mark()));
-        break;
+        return true;
+      case kTuple:
+        push_node(PickleKind::tuple, pop_to_mark());
+        return true;
       case kTuple1:
       case kTuple2:
       case kTuple3:
         push_node(PickleKind::tuple, pop_last(opcode - kTuple1 + 1u));
-        break;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool run_filling(std::uint8_t opcode) {
+    switch (opcode) {
+      case kMark:
+        push_mark();
+        return true;
       case kAppend:
         extend(PickleKind::list, pop_last(1));
-        break;
+        return true;
       case kAppends:
         extend(PickleKind::list, pop_to_mark());
-        break;
+        return true;
       case kSetItem:
         extend(PickleKind::dict, pop_last(2));
-        break;
+        return true;
       case kSetItems:
         extend(PickleKind::dict, pairs(pop_to_mark()));
-        break;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool run_memo(std::uint8_t opcode) {
+    switch (opcode) {
       case kPut:
         remember(decimal(take_line()));
-        break;
+        return true;
       case kBinPut:
         remember(static_cast<std::int64_t>(little_endian(1)));
-        break;
+        return true;
       case kLongBinPut:
         remember(static_cast<std::int64_t>(little_endian(4)));
-        break;
+        return true;
       case kMemoize:
-        remember(static_cast<std::int64_t>(memo_.size()));
-        break;
+        remember_as_next();
+        return true;
       case kGet:
         push_remembered(decimal(take_line()));
-        break;
+        return true;
       case kBinGet:
         push_remembered(static_cast<std::int64_t>(little_endian(1)));
-        break;
+        return true;
       case kLongBinGet:
         push_remembered(static_cast<std::int64_t>(little_endian(4)));
-        break;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool run_object(std::uint8_t opcode) {
+    switch (opcode) {
       case kGlobal: {
         const std::string_view module = as_text(take_line());
         push_global(module, as_text(take_line()));
-        break;
+        return true;
       }
       case kStackGlobal: {
         const std::vector<PickleValue> names = pop_last(2);
         push_global(as_text(names[0].written), as_text(names[1].written));
-        break;
+        return true;
       }
       case kReduce:
         reduce();
-        break;
+        return true;
       case kBuild:
         build();
-        break;
+        return true;
       default:
-        fail("opcode 0x{:02x}{} is not allowed", opcode, refused_name(opcode));
+        return false;
     }
-    return true;
-  }
-
-  // --- the stack ---
-
-  void count_value() {
-    if (++values_ > kMostPickleValues)
-      fail("more than {} values: not a file of images", kMostPickleValues);
-  }
-
-  void push(const PickleValue& value) {
-    count_value();
-    stack_.push_back(value);
-  }
-
-  void push_integer(std::int64_t value) { push({.kind = PickleKind::integer, .number = value}); }
-
-  // Protocol 0 writes False and True as the numbers 00 and 01.
-  void push_decimal(std::span<const std::uint8_t> line) {
-    if (!line.empty() && line.back() == 'L') line = line.first(line.size() - 1);
-    if (as_text(line) == "00" || as_text(line) == "01")
-      return push({.kind = PickleKind::boolean, .number = line[1] - '0'});
-    push_integer(decimal(line));
-  }
-
-  void push_long(std::size_t size) {
-    if (size > 8) fail("a whole number of {} bytes is too large", size);
-    const std::uint64_t value = little_endian(size);
-    const unsigned unused = 64 - 8 * static_cast<unsigned>(size);
-    push_integer(size == 0 ? 0 : static_cast<std::int64_t>(value << unused) >> unused);
-  }
-
-  void push_text(std::span<const std::uint8_t> written,
-                 PickleWriting writing = PickleWriting::plain) {
-    push({.kind = PickleKind::text, .writing = writing, .written = written});
-  }
-
-  void push_quoted(std::span<const std::uint8_t> line) {
-    if (line.size() < 2 || line.front() != line.back() ||
-        (line.front() != '\'' && line.front() != '"'))
-      fail("a string without quotes");
-    push_text(line.subspan(1, line.size() - 2), PickleWriting::quoted);
-  }
-
-  void push_node(PickleKind kind, std::vector<PickleValue> items) {
-    push({.kind = kind, .number = static_cast<std::int64_t>(nodes_.size())});
-    nodes_.push_back(std::move(items));
-  }
-
-  void remember(std::int64_t index) {
-    count_value();
-    memo_[index] = top();
-  }
-
-  void push_remembered(std::int64_t index) {
-    const auto found = memo_.find(index);
-    if (found == memo_.end()) fail("nothing was remembered as number {}", index);
-    push(found->second);
-  }
-
-  // Values below the latest mark belong to what the mark's items go into.
-  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
-
-  PickleValue& top() {
-    if (stack_.size() <= floor()) fail("a value is missing on the stack");
-    return stack_.back();
-  }
-
-  std::vector<PickleValue> pop_last(std::size_t count) {
-    if (stack_.size() < floor() + count) fail("a value is missing on the stack");
-    std::vector<PickleValue> last(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
-    stack_.resize(stack_.size() - count);
-    return last;
-  }
-
-  std::vector<PickleValue> pop_to_mark() {
-    if (marks_.empty()) fail("a mark is missing on the stack");
-    std::vector<PickleValue> items = pop_last(stack_.size() - marks_.back());
-    marks_.pop_back();
-    return items;
-  }
-
-  std::vector<PickleValue> pairs(std::vector<PickleValue> items) const {
-    if (items.size() % 2 != 0) fail("a key without a value");
-    return items;
-  }
-
-  // --- containers, arrays ---
-
-  std::vector<PickleValue>& node(const PickleValue& value) {
-    return nodes_[static_cast<std::size_t>(value.number)];
-  }
-
-  void extend(PickleKind kind, const std::vector<PickleValue>& items) {
-    if (top().kind != kind) fail("{} where {} should be", name_of(top().kind), name_of(kind));
-    std::vector<PickleValue>& held = node(top());
-    held.insert(held.end(), items.begin(), items.end());
   }
 
   void push_global(std::string_view module, std::string_view name) {
@@ -325,12 +273,6 @@ class Machine : PickleCursor {
         fail("{} cannot be given a state", name_of(top().kind));
     }
   }
-
-  std::size_t values_ = 0;
-  std::vector<PickleValue> stack_;
-  std::vector<std::size_t> marks_;
-  std::unordered_map<std::int64_t, PickleValue> memo_;
-  Nodes nodes_;
 };
 
 }  // namespace
