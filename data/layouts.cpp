@@ -14,6 +14,7 @@
 #include "data/data_error.h"
 #include "data/data_files.h"
 #include "data/idx.h"
+#include "data/printable.h"
 
 namespace annulus {
 namespace {
@@ -35,8 +36,10 @@ void start(const Cifar& cifar, Datasets& datasets) {
 std::vector<std::string> lines(const std::vector<std::uint8_t>& bytes) {
   std::vector<std::string> lines;
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
-  for (std::string line; std::getline(text, line);)
-    if (!line.empty()) lines.push_back(line);
+  for (std::string line; std::getline(text, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) lines.push_back(printable(line));
+  }
   return lines;
 }
 
@@ -79,7 +82,8 @@ bool is_fashion(const DataFiles& files, const Dataset& train) {
   if (train.size() >= fashion.size() &&
       std::equal(fashion.begin(), fashion.end(), train.labels.begin()))
     return true;
-  std::string folder = files.where().string();
+  const std::filesystem::path& where = files.where();  // in torchvision's FashionMNIST/raw, say
+  std::string folder = (where.parent_path().filename() / where.filename()).string();
   std::transform(folder.begin(), folder.end(), folder.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return folder.find("fashion") != std::string::npos;

@@ -72,7 +72,7 @@ TEST(Recognise, ClassNamesComeFromTheMetaFileWhereItIsWhole) {
   const TemporaryFolder folder;
   write_cifar10(folder.path(), 1);
   EXPECT_EQ(read_datasets(folder.path()).train.class_names[1], "automobile");
-  std::ofstream(folder.path() / "batches.meta.txt") << "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n";
+  std::ofstream(folder.path() / "batches.meta.txt") << "a\r\nb\r\nc\nd\ne\nf\ng\nh\ni\nj\n\n";
   EXPECT_EQ(read_datasets(folder.path()).train.class_names[1], "b");
   std::ofstream(folder.path() / "batches.meta.txt") << "a\nb\n";
   EXPECT_EQ(read_datasets(folder.path()).train.class_names[1], "automobile");
