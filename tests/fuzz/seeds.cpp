@@ -104,6 +104,9 @@ void archives(Seeds& seeds) {
   }
   seeds.write("tar", tar);
   seeds.write("tar", test::gzip(tar));
+  // A few bytes that unpack to a member larger than is read.
+  const Bytes zeros(std::size_t{3} << 19);
+  seeds.write("tar", test::gzip(test::tar({test::tar_member("zeros", zeros)})));
 }
 
 void containers(Seeds& seeds) {
