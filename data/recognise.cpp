@@ -31,8 +31,10 @@ bool is_folder(const fs::path& path) {
 // The folders in `folder` that hold a set; torchvision keeps MNIST's files one deeper, in raw.
 std::vector<fs::path> folders_with_sets(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+  std::error_code error;
+  const fs::directory_iterator entries(folder, error);
+  if (error) throw_data_error(folder, "cannot be read: {}", error.message());
+  for (const fs::directory_entry& entry : entries)
     for (const fs::path& candidate : {entry.path(), entry.path() / "raw"})
       if (is_folder(candidate) && layout_of(DataFiles::in_folder(candidate)) != nullptr)
         found.push_back(candidate);

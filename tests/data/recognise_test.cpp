@@ -3,6 +3,7 @@
 #include "data/recognise.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -215,6 +216,14 @@ TEST(Recognise, WhatIsWrongIsSaid) {
 
   write_file(folder.path() / "mixed" / "train", {0x80});  // no "test": not enough to be CIFAR-100
   EXPECT_TRUE(says(error_of(folder.path() / "mixed"), "no data set in this folder"));
+}
+
+TEST(Recognise, AFolderThatMayNotBeReadIsSaid) {
+  if (geteuid() == 0) GTEST_SKIP() << "skipped: root may read everything";
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path() / "locked");
+  fs::permissions(folder.path() / "locked", fs::perms::none);
+  EXPECT_TRUE(says(error_of(folder.path() / "locked"), "cannot be read: Permission denied"));
 }
 
 // A file inside an archive is named with both paths.
