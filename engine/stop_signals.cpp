@@ -1,10 +1,14 @@
-// See stop_signals.h. The handler does what a handler may: it looks at two atomics and ends.
+// See stop_signals.h. The handler does what a handler may: it looks at two atomics and ends. It
+// runs on a stack of its own: oneDNN's GEMM takes the stack pointer for its own ends, and a
+// handler's frame below it would lie in the middle of some other memory.
 #include "engine/stop_signals.h"
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 
 namespace annulus {
 namespace {
@@ -21,9 +25,12 @@ extern "C" void on_stop_signal(int number) {
 }  // namespace
 
 void install_stop_signals() {
+  static std::array<std::byte, 1 << 16> stack;
+  const stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  sigaltstack(&own, nullptr);
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
 }
 

@@ -8,7 +8,8 @@
 
 namespace annulus {
 
-// From here on both signals have an effect, whatever the parent had set.
+// From here on both signals have an effect, whatever the parent had set. Called on the main thread:
+// it is the one that the kernel gives the first signal of a process to, and a second one ends it.
 void install_stop_signals();
 
 // While it lives the first signal is only noted.
