@@ -224,6 +224,7 @@ TEST(Recognise, AFolderThatMayNotBeReadIsSaid) {
   fs::create_directory(folder.path() / "locked");
   fs::permissions(folder.path() / "locked", fs::perms::none);
   EXPECT_TRUE(says(error_of(folder.path() / "locked"), "cannot be read: Permission denied"));
+  fs::permissions(folder.path() / "locked", fs::perms::owner_all);  // or it cannot be removed
 }
 
 // A file inside an archive is named with both paths.
