@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include "tests/engine/free_port.h"
 #include "tests/engine/stopped_run.h"
 
 namespace annulus::test {
@@ -70,6 +71,42 @@ TEST_F(Resume, OnSeveralRanks) {
         << err_;
     EXPECT_TRUE(weights(name) == weights("straight")) << name;
   }
+}
+
+// Case C11: on two machines each has a local rank 0, but one rank of them all writes.
+TEST_F(Resume, OneRankOfAllWrites) {
+  const auto on_node = [](int rank) {
+    return std::vector<std::string>{"unshare",
+                                    "-u",
+                                    "sh",
+                                    "-c",
+                                    R"(hostname "$0"; exec "$@")",
+                                    "node" + std::to_string(rank),
+                                    "strace",
+                                    "-f",
+                                    "-o",
+                                    "opened" + std::to_string(rank),
+                                    "-e",
+                                    "trace=openat"};
+  };
+  if (run("--version", on_node(0)) != 0)
+    GTEST_SKIP() << "skipped: no strace, or no permission for a host name";
+  const std::string ranks =
+      kRun + "--max-steps 4 --checkpoint-every 2 --out both --world-size 2 " +
+      "--local-rank 0 --local-world-size 1 --rendezvous 127.0.0.1:" + std::to_string(free_port()) +
+      " --rank ";
+  AnnulusProcess first = start(ranks + "0", on_node(0)), second = start(ranks + "1", on_node(1));
+  EXPECT_EQ(first.code(), 0) << first.err();
+  EXPECT_EQ(second.code(), 0) << second.err();
+  const auto created = [&](int rank) {
+    std::istringstream calls(slurp(path("opened" + std::to_string(rank))));
+    std::size_t count = 0;
+    for (std::string call; std::getline(calls, call);)
+      if (says(call, "O_CREAT") && says(call, "both/")) ++count;
+    return count;
+  };
+  EXPECT_GE(created(0), 3u);
+  EXPECT_EQ(created(1), 0u);
 }
 
 // Two virtual ranks are two ranks.

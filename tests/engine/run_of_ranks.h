@@ -4,9 +4,6 @@
 // other_launchers_test.
 #pragma once
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -15,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/launcher_environment.h"
+#include "tests/engine/free_port.h"
 #include "tests/engine/leftovers.h"
 
 namespace annulus::test {
@@ -176,18 +174,6 @@ class RunOfRanks {
         if (variable_of(pid, launcher_environment::rank) == std::to_string(rank)) return pid;
     ADD_FAILURE() << "rank " << rank << " does not run";
     return -1;
-  }
-
-  static int free_port() {
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(0, bind(listener, reinterpret_cast<sockaddr*>(&address), size));
-    getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-    close(listener);
-    return ntohs(address.sin_port);
   }
 
   // The header's length, the header, and as many bytes as it says.
