@@ -23,8 +23,8 @@ void report_error(const std::string& message) {
 
 void print_line(const std::string& line) {
   if (std::puts(line.c_str()) < 0 || std::fflush(stdout) != 0)
-    throw UserError(ExitCode::storage, fmt::format("stdout: cannot be written: {}; where it goes "
-                                                   "is full or closed",
+    throw UserError(ExitCode::storage, fmt::format("stdout: cannot be written: {}; free space "
+                                                   "where it goes, or send it elsewhere",
                                                    std::strerror(errno)));
 }
 

@@ -128,10 +128,11 @@ std::vector<Interface> choose_interfaces(const std::string& filter, const std::s
   for (const char* kind : {"ib", "^docker,lo,virbr", "docker", "lo", "virbr"})
     if (std::vector<Interface> matches = matching(kind, candidates); !matches.empty())
       return matches;
-  throw UserError(ExitCode::usage,
-                  fmt::format("no network interface is up with an address{} (have {})",
-                              family.empty() ? "" : " of NCCL_SOCKET_FAMILY=" + family,
-                              describe(have, family)));
+  throw UserError(
+      ExitCode::usage,
+      fmt::format("no network interface is up with an address{} (have {}); bring one up",
+                  family.empty() ? "" : " of NCCL_SOCKET_FAMILY=" + family,
+                  describe(have, family)));
 }
 
 std::vector<Interface> socket_interfaces() {

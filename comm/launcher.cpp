@@ -122,6 +122,7 @@ class Launch {
 
   const LaunchOptions& options_;
   Signals signals_;
+  SaidErrors said_;
   std::vector<Process> ranks_;
   std::vector<bool> ended_, killed_;  // by rank: its ending was noted; we sent SIGKILL
   int forwarded_ = 0;                 // the signal that was passed on
@@ -165,6 +166,7 @@ void Launch::start() {
     plan.inherited = rank == 0 ? listener.descriptor() : -1;
     plan.own_stdout = rank == 0;
     plan.prefix = fmt::format("[rank {}] ", rank);
+    plan.said = &said_;
     try {
       ranks_.emplace_back(plan);
     } catch (...) {

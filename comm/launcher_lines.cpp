@@ -41,7 +41,8 @@ void LineForwarder::write_lines(std::size_t end) {
   std::string text;
   for (std::size_t begin = 0; begin < end;) {
     const std::size_t next = pending_.find('\n', begin) + 1;
-    text += prefix_ + pending_.substr(begin, next - begin);
+    const std::string line = pending_.substr(begin, next - begin);
+    if (said_->is_news(line)) text += prefix_ + line;
     begin = next;
   }
   pending_.erase(0, end);

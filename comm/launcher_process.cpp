@@ -27,8 +27,9 @@ struct Pipe {
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw UserError(ExitCode::internal,
-                    fmt::format("cannot make a pipe for a rank's output: {}", strerror(errno)));
+    throw UserError(
+        ExitCode::internal,
+        fmt::format("cannot make a pipe for a rank's output: {}; see ulimit -n", strerror(errno)));
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return {Socket(ends[0]), Socket(ends[1])};
 }
@@ -98,8 +99,10 @@ Process::Process(const ProcessPlan& plan) {
                                 "cgroup's pids.max",
                                 strerror(errno)));
   setpgid(pid_, pid_);  // here too, whoever of the two comes first
-  outputs_.push_back({std::move(error.read_end), LineForwarder(plan.prefix, STDERR_FILENO)});
-  outputs_.push_back({std::move(output.read_end), LineForwarder(plan.prefix, STDERR_FILENO)});
+  outputs_.push_back(
+      {std::move(error.read_end), LineForwarder(plan.prefix, STDERR_FILENO, *plan.said)});
+  outputs_.push_back(
+      {std::move(output.read_end), LineForwarder(plan.prefix, STDERR_FILENO, *plan.said)});
 }
 
 bool Process::stopped() const {

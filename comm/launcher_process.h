@@ -21,6 +21,7 @@ struct ProcessPlan {
   int inherited = -1;                    // a descriptor it keeps under the same number
   bool own_stdout = false;               // its stdout is ours; else it is forwarded like stderr
   std::string prefix;                    // of forwarded lines
+  SaidErrors* said = nullptr;            // shared by all ranks
 };
 
 // How a process ended.

@@ -24,8 +24,9 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
                                 path_.string()));
   std::filesystem::create_directories(path_, error);
   if (error)
-    throw UserError(ExitCode::storage, fmt::format("--out {}: cannot be created: {}",
-                                                   path_.string(), error.message()));
+    throw UserError(ExitCode::storage,
+                    fmt::format("--out {}: cannot be created: {}; choose another folder",
+                                path_.string(), error.message()));
   write_file(this->config(), config.dump(2) + '\n');
 }
 

@@ -35,25 +35,10 @@ PeakRate peak_rate(const TrainOptions& options, std::size_t global_batch, std::s
           fmt::format("{:.4g} x global batch {} / 1024", base, global_batch)};
 }
 
-void expect_options_that_agree(const TrainOptions& options, int ranks) {
-  parse_sum_order(options.sum_order);
-  parse_bucket_sizes(options.bucket_size);
-  parse_wire_type(options.wire);
-  if (!options.communicate && !options.compute)
-    throw UserError(ExitCode::usage, "--no-comm and --comm-only leave nothing to measure");
+void expect_something_to_measure(const TrainOptions& options, int ranks) {
   if (ranks == 1 && (!options.communicate || !options.compute))
     throw UserError(ExitCode::usage,
                     "--no-comm and --comm-only measure a step of several ranks; use --ranks");
-  if (options.sync_batchnorm && options.virtual_ranks > 1)
-    throw UserError(
-        ExitCode::usage,
-        "--sync-batchnorm with --virtual-ranks: virtual ranks run one after another and "
-        "cannot share statistics; use --ranks");
-  parse_optimizer(options.recipe.optimizer);
-  parse_checkpoint_interval(options.checkpoint_every);
-  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0)
-    throw UserError(ExitCode::usage, fmt::format("--lr {}: the rate must be a positive number",
-                                                 options.learning_rate));
 }
 
 // A run resumed with another model, other data or another seed would be another run.
@@ -101,9 +86,30 @@ SumOrder parse_sum_order(const std::string& name) {
                   fmt::format("--sum-order {}: there is no such order; one of: rank, ring", name));
 }
 
+void check_options(const TrainOptions& options) {
+  parse_sum_order(options.sum_order);
+  parse_bucket_sizes(options.bucket_size);
+  parse_wire_type(options.wire);
+  if (!options.communicate && !options.compute)
+    throw UserError(ExitCode::usage,
+                    "--no-comm and --comm-only leave nothing to measure; give one of them");
+  if (options.sync_batchnorm && options.virtual_ranks > 1)
+    throw UserError(
+        ExitCode::usage,
+        "--sync-batchnorm with --virtual-ranks: virtual ranks run one after another and "
+        "cannot share statistics; use --ranks");
+  parse_optimizer(options.recipe.optimizer);
+  parse_schedule(options.recipe.schedule);
+  parse_checkpoint_interval(options.checkpoint_every);
+  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0)
+    throw UserError(ExitCode::usage, fmt::format("--lr {}: the rate must be a positive number",
+                                                 options.learning_rate));
+}
+
 TrainPlan plan_training(const TrainOptions& options, int ranks, const DataFacts& data,
                         const std::optional<RunState>& resumed) {
-  expect_options_that_agree(options, ranks);
+  check_options(options);
+  expect_something_to_measure(options, ranks);
   if (resumed) expect_the_same_run(options, data, *resumed);
   TrainPlan plan;
   plan.batches = {.samples = data.samples,

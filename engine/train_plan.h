@@ -59,6 +59,10 @@ struct DataFacts {
   std::string checksum;
 };
 
+// What can be wrong whatever the data and the number of ranks: looked at before ranks are started.
+// Throws UserError (usage).
+void check_options(const TrainOptions& options);
+
 // `ranks` processes of options.virtual_ranks each; `resumed` where the run goes on. Another world
 // size then goes on from the samples seen, with the rate in proportion to the global batch (docs/
 // checkpoints.md). Throws UserError (usage) for options that contradict each other, the data or

@@ -7,6 +7,18 @@
 
 namespace annulus {
 
+void throw_out_of_device_memory(std::size_t wanted) {
+  cudaGetLastError();  // clear the sticky error: it is reported here
+  const auto mebibytes = [](std::size_t bytes) { return double(bytes) / double(1 << 20); };
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  throw UserError(
+      ExitCode::device,
+      fmt::format("not enough device memory: {:.1f} MiB more are wanted, {:.1f} of {:.1f} "
+                  "MiB are free; try a smaller --batch-size",
+                  mebibytes(wanted), mebibytes(free), mebibytes(total)));
+}
+
 void throw_cuda_error(cudaError_t status, const char* call, const char* file, int line) {
   cudaGetLastError();  // clear the sticky error: it has been reported
   if (status == cudaErrorMemoryAllocation)

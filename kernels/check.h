@@ -30,6 +30,9 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// An allocation of device memory that failed: the size wanted, what is free, and the fix.
+[[noreturn]] void throw_out_of_device_memory(std::size_t wanted);
+
 // Called by the macros below when a call did not succeed; each throws DeviceError.
 [[noreturn]] void throw_cuda_error(cudaError_t status, const char* call, const char* file,
                                    int line);

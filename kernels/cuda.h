@@ -69,7 +69,10 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t count) : count_(count) {
-    if (count) CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+    if (count == 0) return;
+    const cudaError_t status = cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T));
+    if (status == cudaErrorMemoryAllocation) throw_out_of_device_memory(count * sizeof(T));
+    CUDA_CHECK(status);
   }
   explicit Buffer(const std::vector<T>& host) : Buffer(host.size()) { upload(host); }
   ~Buffer() { reset(); }

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 
+#include "comm/console.h"
 #include "engine/doctor/report.h"
 
 namespace annulus {
@@ -30,12 +30,10 @@ void add_doctor_options(CLI::App& app, DoctorCommand& command) {
 
 ExitCode run_doctor(const DoctorCommand& command) {
   const std::vector<doctor::Group> report = doctor::examine(command.options, &std::getenv);
-  const std::string text =
+  std::string text =
       command.json ? doctor::to_json(report) : doctor::to_text(report, look_of(STDOUT_FILENO));
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw UserError(ExitCode::storage,
-                    "stdout: the report cannot be written; where it goes is "
-                    "full or closed");
+  text.pop_back();  // print_line ends the last line
+  print_line(text);
   return doctor::exit_code(report);
 }
 

@@ -131,6 +131,7 @@ int train_as_rank(const TrainCommand& command, World& world,
 int run_train(TrainCommand& command, const std::vector<std::string>& command_line) {
   install_stop_signals();
   command.resolve();
+  check_options(command.options);
   choose_device(command.device, command.threads);
   return run_as_ranks(command.ranks, command_line, train_facts(command.options),
                       [&](World& world) { return train_as_rank(command, world, command_line); });

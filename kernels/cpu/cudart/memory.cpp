@@ -85,8 +85,15 @@ void DeviceMemory::map() {
     close(std::exchange(file_, -1));
   }
   const int sharing = file_ >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-  void* address =
-      mmap(nullptr, capacity_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, file_, 0);
+  const auto map_all = [&] {
+    return mmap(nullptr, capacity_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, file_, 0);
+  };
+  void* address = map_all();
+  if (address == MAP_FAILED && errno == ENOMEM) {  // addresses are limited: none to spare
+    capacity_ /= kAddressFactor;
+    address = map_all();
+  }
+  if (address == MAP_FAILED && errno == ENOMEM) throw std::bad_alloc();
   if (address == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mapping of device memory");
   madvise(address, capacity_, MADV_HUGEPAGE);

@@ -2,6 +2,7 @@
 #include "kernels/cpu/cudart/options.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,6 +124,11 @@ std::size_t usable_memory() {
     std::size_t limit = 0;
     if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
   }
+  // Where addresses are limited, most are left to the process itself: oneDNN does not survive a
+  // code buffer that it cannot map.
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+    bytes = std::min<std::size_t>(bytes, space.rlim_cur / 4);
   return bytes;
 }
 
