@@ -60,15 +60,19 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, st
   return bytes;
 }
 
-// A header that nests deeper than the format's would unfold to many times the file's size.
+// A header that nests deeper than the format's would unfold to many times the file's size; and all
+// of its numbers are whole ones, so that none is too large for what it is converted to.
 Json parse_header(const std::filesystem::path& path, std::string_view text) {
-  const auto too_deep = [&](int depth, Json::parse_event_t event, Json&) {
+  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
     if (depth >= kDeepest &&
         (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start))
       throw_data_error(path, "its header nests too deep for safetensors; {}", kRestore);
+    if (event == Json::parse_event_t::value && value.is_number_float())
+      throw_data_error(path, "its header says {}, which is no size; {}", printable(value.dump()),
+                       kRestore);
     return true;
   };
-  Json header = Json::parse(text, too_deep, false);
+  Json header = Json::parse(text, check, false);
   if (!header.is_object())
     throw_data_error(path, "is not a safetensors file (its header is not JSON); {}", kRestore);
   return header;

@@ -118,6 +118,18 @@ TEST_F(Checkpoints, AnyDamageIsAnError) {
 }
 
 // Case C08: nothing is loaded in part.
+// A fraction, or a number too large to be one, where a whole number belongs.
+TEST(RunStateText, IsReadOnlyAsItIsWritten) {
+  const std::string text = text_of(RunState{});
+  EXPECT_EQ(run_state_of(text, "file"), RunState{});
+  for (const char* wrong : {"1.5", "1e99", "-1", "true", "\"1\"", "[1]"}) {
+    std::string changed = text;
+    const std::string field = "\"updates\":";
+    changed.replace(changed.find(field) + field.size(), 1, wrong);
+    EXPECT_THROW(run_state_of(changed, "file"), UserError) << changed;
+  }
+}
+
 TEST_F(Checkpoints, AnotherModelsCheckpointNamesTheTensorAndBothShapes) {
   const CheckpointFile file = parse_checkpoint("some", checkpoint_bytes(model_, snapshot(12)));
   const Model wider = seed_cnn({.image = {8, 8, 3}, .classes = 7});
