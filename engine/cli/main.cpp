@@ -4,6 +4,10 @@
 
 #include <cstdlib>
 #include <exception>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
 
 #include "comm/console.h"
 #include "engine/build_info.h"
@@ -54,25 +58,102 @@ void add_text_flag(CLI::App& app, const char* flag, const char* help,
   app.add_flag_callback(flag, say, help);
 }
 
-struct ShellCommand {
-  CLI::App *completion = nullptr, *man = nullptr;
-  std::string shell;
+// The subcommands, each with what it does once the command line is parsed.
+class Commands {
+ public:
+  explicit Commands(CLI::App& app) : app_(app) {}
+
+  // Under the heading `group`. `run` returns the exit code, or nothing.
+  template <class Options, class AddOptions, class Run>
+  void add(const char* group, const char* name, const char* help, AddOptions add_options, Run run) {
+    CLI::App* command = app_.add_subcommand(name, help)->group(group);
+    auto options = std::make_shared<Options>();
+    add_options(*command, *options);
+    commands_.push_back({command, [=] {
+                           if constexpr (std::is_void_v<decltype(run(*command, *options))>)
+                             return run(*command, *options), static_cast<int>(ExitCode::done);
+                           else
+                             return static_cast<int>(run(*command, *options));
+                         }});
+  }
+
+  int run_the_chosen() const {
+    for (const Command& command : commands_)
+      if (command.app->parsed()) return command.run();
+    return static_cast<int>(ExitCode::done);
+  }
+
+ private:
+  struct Command {
+    const CLI::App* app;
+    std::function<int()> run;
+  };
+  CLI::App& app_;
+  std::vector<Command> commands_;
 };
 
-void add_shell_commands(CLI::App& app, ShellCommand& command) {
+void add_training(Commands& commands, const std::vector<std::string>& command_line) {
+  const char* group = "Train and evaluate";
+  commands.add<annulus::TrainCommand>(group, "train", "Train a model; one line an epoch on stdout",
+                                      annulus::add_train_options,
+                                      [&command_line](CLI::App& app, annulus::TrainCommand& train) {
+                                        annulus::take_saved_options(app, train);
+                                        return annulus::run_train(train, command_line);
+                                      });
+  commands.add<annulus::EvalCommand>(
+      group, "eval", "Evaluate saved weights on the test images", annulus::add_eval_options,
+      [](CLI::App&, annulus::EvalCommand& eval) { annulus::run_eval(eval); });
+}
+
+void add_measuring(Commands& commands, const std::vector<std::string>& command_line) {
+  const char* group = "Look and measure";
+  commands.add<annulus::DataCommand>(group, "data", "Look at a data set, or convert it",
+                                     annulus::add_data_options, annulus::run_data);
+  commands.add<annulus::RunsCommand>(
+      group, "runs", "List runs, or compare some", annulus::add_runs_options,
+      [](CLI::App&, annulus::RunsCommand& runs) { annulus::run_runs(runs); });
+  commands.add<annulus::PlotCommand>(
+      group, "plot", "Draw the curves of runs as an SVG picture", annulus::add_plot_options,
+      [](CLI::App&, annulus::PlotCommand& plot) { annulus::run_plot(plot); });
+  commands.add<annulus::DoctorCommand>(
+      group, "doctor", "What this machine can do for a run, and what to mend",
+      annulus::add_doctor_options,
+      [](CLI::App&, annulus::DoctorCommand& doctor) { return annulus::run_doctor(doctor); });
+  commands.add<annulus::BenchAllReduceCommand>(
+      group, "bench", "Measure the parts that a run is made of",
+      [](CLI::App& app, annulus::BenchAllReduceCommand& allreduce) {
+        app.require_subcommand(1);
+        annulus::add_bench_allreduce_options(
+            *app.add_subcommand("allreduce", "Sums over ranks: time and bandwidth by size"),
+            allreduce);
+      },
+      [&command_line](CLI::App&, annulus::BenchAllReduceCommand& allreduce) {
+        return annulus::run_bench_allreduce(allreduce, command_line);
+      });
+}
+
+// These print what all the others are.
+void add_shell(Commands& commands, const CLI::App& whole) {
   const char* group = "Shell";
-  command.completion =
-      app.add_subcommand("completion", "Print the script that completes annulus in bash or zsh")
-          ->group(group);
-  command.completion->add_option("shell", command.shell, "whose script")
-      ->option_text("bash|zsh")
-      ->check(CLI::IsMember({"bash", "zsh"}))
-      ->required();
-  command.completion->footer(
-      "bash: source <(annulus completion bash); zsh, after compinit: source <(annulus completion "
-      "zsh). Put that line into ~/.bashrc or ~/.zshrc.");
-  command.man =
-      app.add_subcommand("man", "Print the manual page: annulus man | man -l -")->group(group);
+  commands.add<std::string>(
+      group, "completion", "Print the script that completes annulus in bash or zsh",
+      [](CLI::App& app, std::string& shell) {
+        app.add_option("shell", shell, "whose script")
+            ->option_text("bash|zsh")
+            ->check(CLI::IsMember({"bash", "zsh"}))
+            ->required();
+        app.footer(
+            "bash: source <(annulus completion bash); zsh, after compinit: source <(annulus "
+            "completion zsh). Put that line into ~/.bashrc or ~/.zshrc.");
+      },
+      [&whole](CLI::App&, const std::string& shell) {
+        annulus::print_line(shell == "bash" ? annulus::bash_completion(whole)
+                                            : annulus::zsh_completion(whole));
+      });
+  struct NoOptions {};
+  commands.add<NoOptions>(
+      group, "man", "Print the manual page: annulus man | man -l -", [](CLI::App&, NoOptions&) {},
+      [&whole](CLI::App&, NoOptions&) { annulus::print_line(annulus::man_page(whole)); });
 }
 
 std::string without_last_newline(std::string text) {
@@ -93,44 +174,11 @@ int run(int argc, char** argv) {
                 &annulus::exit_code_table);
   app.footer("Every option --name may be given as $ANNULUS_NAME too; the flag wins.");
 
-  annulus::TrainCommand train;
-  CLI::App* train_app = app.add_subcommand("train", "Train a model; one line an epoch on stdout")
-                            ->group("Train and evaluate");
-  annulus::add_train_options(*train_app, train);
-  annulus::EvalCommand eval;
-  CLI::App* eval_app = app.add_subcommand("eval", "Evaluate saved weights on the test images")
-                           ->group("Train and evaluate");
-  annulus::add_eval_options(*eval_app, eval);
-
-  annulus::DataCommand data;
-  CLI::App* data_app =
-      app.add_subcommand("data", "Look at a data set, or convert it")->group("Look and measure");
-  annulus::add_data_options(*data_app, data);
-
-  annulus::RunsCommand runs;
-  CLI::App* runs_app =
-      app.add_subcommand("runs", "List runs, or compare some")->group("Look and measure");
-  annulus::add_runs_options(*runs_app, runs);
-  annulus::PlotCommand plot;
-  CLI::App* plot_app = app.add_subcommand("plot", "Draw the curves of runs as an SVG picture")
-                           ->group("Look and measure");
-  annulus::add_plot_options(*plot_app, plot);
-
-  annulus::DoctorCommand doctor;
-  CLI::App* doctor_app =
-      app.add_subcommand("doctor", "What this machine can do for a run, and what to mend")
-          ->group("Look and measure");
-  annulus::add_doctor_options(*doctor_app, doctor);
-
-  annulus::BenchAllReduceCommand allreduce;
-  CLI::App* bench_app = app.add_subcommand("bench", "Measure the parts that a run is made of")
-                            ->group("Look and measure");
-  bench_app->require_subcommand(1);
-  annulus::add_bench_allreduce_options(
-      *bench_app->add_subcommand("allreduce", "Sums over ranks: time and bandwidth by size"),
-      allreduce);
-  ShellCommand shell;
-  add_shell_commands(app, shell);
+  const std::vector<std::string> command_line(argv, argv + argc);
+  Commands commands(app);
+  add_training(commands, command_line);
+  add_measuring(commands, command_line);
+  add_shell(commands, app);
 
   honour_epochs_variable();
   try {
@@ -142,30 +190,7 @@ int run(int argc, char** argv) {
     annulus::print_line(help ? without_last_newline(app.help()) : error.what());
     return static_cast<int>(ExitCode::done);
   }
-  if (shell.completion->parsed()) {
-    annulus::print_line(shell.shell == "bash" ? annulus::bash_completion(app)
-                                              : annulus::zsh_completion(app));
-    return static_cast<int>(ExitCode::done);
-  }
-  if (shell.man->parsed()) {
-    annulus::print_line(annulus::man_page(app));
-    return static_cast<int>(ExitCode::done);
-  }
-  if (doctor_app->parsed()) return static_cast<int>(annulus::run_doctor(doctor));
-  const std::vector<std::string> command_line(argv, argv + argc);
-  if (bench_app->parsed()) return annulus::run_bench_allreduce(allreduce, command_line);
-  if (data_app->parsed()) {
-    annulus::run_data(*data_app, data);
-    return static_cast<int>(ExitCode::done);
-  }
-  if (train_app->parsed()) {
-    annulus::take_saved_options(*train_app, train);
-    return annulus::run_train(train, command_line);
-  }
-  if (eval_app->parsed()) annulus::run_eval(eval);
-  if (runs_app->parsed()) annulus::run_runs(runs);
-  if (plot_app->parsed()) annulus::run_plot(plot);
-  return static_cast<int>(ExitCode::done);
+  return commands.run_the_chosen();
 }
 
 }  // namespace
