@@ -94,11 +94,11 @@ TEST_F(Log, APipeShowsEachLineAtOnceAndAKillLosesNone) {
 
 // The options that follow a run: --tensorboard is remembered, --katib-metrics is said again.
 TEST_F(Log, AStoppedRunsFilesGoOnWhereItResumes) {
-  constexpr std::size_t kEpochs = 100;
+  constexpr std::size_t kEpochs = 40;
   const std::string epochs = std::to_string(kEpochs);
   AnnulusProcess process(folder_, "train",
                          {ANNULUS_PROGRAM, "train", "--data", "data", "--model", "mlp",
-                          "--batch-size", "60", "--epochs", epochs, "--checkpoint-every", "50epoch",
+                          "--batch-size", "60", "--epochs", epochs, "--checkpoint-every", "20epoch",
                           "--tensorboard", "--katib-metrics", "katib.json", "--out", "run"},
                          {});
   const auto deadline = annulus::test::Clock::now() + std::chrono::seconds(60);
