@@ -64,9 +64,10 @@ std::vector<OptionGroup> option_groups(const CLI::App& command) {
   OptionGroup help{kHelpGroup, {}};
   for (const std::string& name : command.get_groups()) {
     std::vector<const CLI::Option*> options = options_in(command, name);
-    const auto asks_for_help = std::ranges::stable_partition(options, std::not_fn(only_tells));
-    help.options.insert(help.options.end(), asks_for_help.begin(), asks_for_help.end());
-    options.erase(asks_for_help.begin(), asks_for_help.end());
+    const auto first =
+        std::stable_partition(options.begin(), options.end(), std::not_fn(only_tells));
+    help.options.insert(help.options.end(), first, options.end());
+    options.erase(first, options.end());
     if (!name.empty() && !options.empty()) groups.push_back({name, std::move(options)});
   }
   if (!help.options.empty()) groups.push_back(std::move(help));
