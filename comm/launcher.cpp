@@ -31,6 +31,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+// timeout(1) sends its signal twice in a row; only a later second one is a wish of its own.
+constexpr milliseconds kRepeat{1'000};
+
 // SIGTERM, SIGINT and SIGCHLD come through a descriptor while this lives.
 class Signals {
  public:
@@ -126,6 +129,7 @@ class Launch {
   std::vector<Process> ranks_;
   std::vector<bool> ended_, killed_;  // by rank: its ending was noted; we sent SIGKILL
   int forwarded_ = 0;                 // the signal that was passed on
+  Clock::time_point forwarded_at_;
   std::optional<Clock::time_point> failed_at_;
   bool told_to_end_ = false;
   Cause cause_;
@@ -194,11 +198,13 @@ void Launch::wait_for_events() {
 
 void Launch::take_signals() {
   while (const std::optional<int> signal = signals_.next()) {
-    if (forwarded_ != 0)
+    if (forwarded_ != 0 && Clock::now() - forwarded_at_ >= kRepeat)
       kill_all();
-    else
+    else if (forwarded_ == 0)
       for (const Process& rank : ranks_) rank.signal(*signal);
-    if (forwarded_ == 0) forwarded_ = *signal;
+    if (forwarded_ != 0) continue;
+    forwarded_ = *signal;
+    forwarded_at_ = Clock::now();
   }
 }
 

@@ -26,9 +26,13 @@ Json line_of(const char* event, std::size_t updates) {
           {"updates", updates}};
 }
 
+bool says(const std::string& text, const char* event) {
+  const Json line = Json::parse(text, nullptr, false);
+  return line.is_object() && line.contains("event") && line["event"] == event;
+}
+
 bool is_start_from(const std::string& text, std::size_t updates) try {
-  const Json line = Json::parse(text);
-  return line.at("event") == "start" && line.at("updates") == updates;
+  return says(text, "start") && Json::parse(text).at("updates") == updates;
 } catch (const Json::exception&) {
   return false;
 }
@@ -72,12 +76,20 @@ void StartLog::started(const RunState& state, const std::vector<std::string>& co
 
 void StartLog::ended(const char* how, std::size_t updates) { append(line_of(how, updates).dump()); }
 
+void StartLog::failed(const std::string& reason) noexcept try {
+  append(Json{{"time", timestamp(std::chrono::system_clock::now())},
+              {"event", "failed"},
+              {"reason", reason}}
+             .dump());
+} catch (...) {  // the failure that is under way counts more
+}
+
 // The file's last lines, as long as they are starts from there.
 std::size_t StartLog::starts_in_a_row(std::size_t updates) const {
   std::size_t count = 0;
   std::ifstream stream(file_);
   for (std::string text; std::getline(stream, text);) {
-    count = is_start_from(text, updates) ? count + 1 : 0;
+    if (!says(text, "failed")) count = is_start_from(text, updates) ? count + 1 : 0;
   }
   return count;
 }

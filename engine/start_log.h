@@ -27,6 +27,7 @@ class StartLog {
 
   void started(const RunState& state, const std::vector<std::string>& command);
   void ended(const char* how, std::size_t updates);  // "done", "stopped"
+  void failed(const std::string& reason) noexcept;   // an end, but no orderly one
 
  private:
   std::size_t starts_in_a_row(std::size_t updates) const;

@@ -1,7 +1,8 @@
-// SIGINT and SIGTERM. Until training begins, and on the second signal, they end the process at once
-// with 128 plus the signal's number; in between they are only noted, and the ranks agree on the
-// update after which they stop. As process 1 of a container nothing would end us otherwise: the
-// kernel's default does not hold there. Called by `annulus train` and the trainer.
+// SIGINT and SIGTERM. Until training begins, and on a second signal (not within a second of the
+// first: timeout(1) sends two in a row), they end the process at once with 128 plus the signal's
+// number; in between they are only noted, and the ranks agree on the update after which they stop.
+// As process 1 of a container nothing would end us otherwise: the kernel's default does not hold
+// there. Called by `annulus train` and the trainer.
 #pragma once
 
 #include <optional>

@@ -11,6 +11,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/ranks.h"
 #include "engine/cli/saved_options.h"
+#include "engine/outcome.h"
 #include "engine/report.h"
 #include "engine/run_config.h"
 #include "engine/start_log.h"
@@ -115,7 +116,13 @@ int train_as_rank(const TrainCommand& command, World& world,
   }
   const std::string where = world.first() ? fs::absolute(folder.path()).string() : "";
   if (world.control) folder = RunFolder(world.control->broadcast(where));
-  const TrainResult result = train(options, plan, data, world, folder, resumed.checkpoint);
+  TrainResult result;
+  try {
+    result = train(options, plan, data, world, folder, resumed.checkpoint);
+  } catch (...) {
+    if (starts) starts->failed(outcome_of(std::current_exception()).message);
+    throw;
+  }
   if (starts) starts->ended(result.stopped_by ? "stopped" : "done", result.updates);
   if (!result.stopped_by) return static_cast<int>(ExitCode::done);
   if (world.first())

@@ -145,6 +145,8 @@ bool RunRecord::stopped() const {
   return is_event(last_event) && last_event["event"] == "stopped" && !finished();
 }
 
+bool RunRecord::failed() const { return is_event(last_event) && last_event["event"] == "failed"; }
+
 double number_of(const Json& epoch, const std::string& name) {
   const double own = number_at(epoch, Json::json_pointer() / name);
   return std::isfinite(own) ? own : number_at(epoch, Json::json_pointer("/communication") / name);

@@ -34,6 +34,7 @@ struct RunRecord {
   double epochs_planned() const;  // NaN: unknown
   bool finished() const;
   bool stopped() const;  // by a signal, with a checkpoint
+  bool failed() const;   // the last start ended with an error
 };
 
 // A number of an epoch, also of its "communication"; NaN where it is null or not there.

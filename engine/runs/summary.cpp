@@ -36,6 +36,7 @@ bool may_be_running(const RunRecord& run, Time now) {
 
 std::string state_of(const RunRecord& run, Time now) {
   if (run.finished()) return "finished";
+  if (run.failed()) return fmt::format("failed after update {:.0f}", run.updates_done());
   if (!run.stopped() && may_be_running(run, now)) return "running?";
   if (run.updates_done() == 0) return "no epoch";
   const std::string done = fmt::format("{:.0f}", run.updates_done());

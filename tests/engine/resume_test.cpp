@@ -187,6 +187,8 @@ TEST_F(Resume, TheThirdStartFromOneUpdateIsRefused) {
   const std::string diverges = kRun + "--out a --resume auto --lr 1e30 ";
   EXPECT_EQ(run(diverges), 5);
   EXPECT_EQ(run(diverges), 5);
+  const std::string starts = slurp(path("a/starts.jsonl"));
+  EXPECT_TRUE(says(starts, R"("event":"failed","reason":"training diverged)")) << starts;
   EXPECT_EQ(run(diverges), 7);
   EXPECT_TRUE(says(last_line(err_), "2 starts after update 0 came to no further checkpoint"))
       << err_;

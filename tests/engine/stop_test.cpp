@@ -36,6 +36,19 @@ TEST_F(Stop, BySignalAndOnToTheSameBits) {
   expect_the_same("a", "straight");
 }
 
+// As timeout(1) does: to its child, and at once to the group in which the child is.
+TEST_F(Stop, ByASignalSentTwice) {
+  for (const std::string ranks : {"--ranks 1 ", "--ranks 2 "}) {
+    const std::string name = ranks == "--ranks 1 " ? "one" : "two";
+    AnnulusProcess process = start(kRun + ranks + "--out " + name);
+    wait_for([&] { return !process.out().empty() || process.ended(); }, "the first epoch");
+    process.signal(SIGTERM);
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.code(), 143) << process.err();
+    EXPECT_TRUE(says(process.err(), "stopped by SIGTERM after update ")) << process.err();
+  }
+}
+
 // Case L01. Process 1 has no default action: without a handler SIGTERM would do nothing.
 TEST_F(Stop, AsProcessOneOfAContainer) {
   if (run("--version", {"unshare", "-pf", "--mount-proc"}) != 0)
