@@ -24,8 +24,8 @@ struct LaunchOptions {
 // "[rank 2] ". Returns the exit code of the whole: 0, or that of the first cause (a rank killed by
 // a signal counts as peer_lost; a permanent code of any rank comes first; 143 and 130 after a
 // forwarded SIGTERM or SIGINT, which gives ranks all the time they need). A second SIGTERM or
-// SIGINT, a second or more later, kills the ranks. Environment variables set for the ranks unless set already:
-// ANNULUS_CPU_THREADS (a rank's share of the cores), ANNULUS_CPU_MODE (threads).
+// SIGINT, a second or more later, kills the ranks. Environment variables set for the ranks unless
+// set already: ANNULUS_CPU_THREADS (a rank's share of the cores), ANNULUS_CPU_MODE (threads).
 int launch(const LaunchOptions& options);
 
 // In a rank that the launcher started: the descriptor on which rank 0 listens, for

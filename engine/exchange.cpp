@@ -42,8 +42,10 @@ void expect_same(ControlChannel& control, ExitCode code, const std::string& what
     if (all[rank] != all[0])
       others += fmt::format("{}rank {} {}", others.empty() ? "" : ", ", rank, all[rank]);
   if (!others.empty())
-    throw UserError(code,
-                    fmt::format("ranks differ in {}: rank 0 has {}, but {}", what, all[0], others));
+    throw UserError(
+        code, fmt::format("ranks differ in {}: rank 0 has {}, but {}; start all ranks with the "
+                          "same program, options and data",
+                          what, all[0], others));
 }
 
 }  // namespace annulus

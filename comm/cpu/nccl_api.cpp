@@ -83,7 +83,8 @@ ncclResult_t init(ncclComm_t* comm, int world, const ncclUniqueId& id, int rank,
 void locate(const void* data, std::size_t bytes, annulus::cpu::SharedRange& range) {
   if (bytes == 0) return;
   const auto found = annulus::cpu::shared_range(data);
-  if (!found) throw_invalid("a buffer is not device memory, or ulimit -f keeps it from being shared");
+  if (!found)
+    throw_invalid("a buffer is not device memory, or ulimit -f keeps it from being shared");
   if (found->bytes < bytes) throw_invalid("a buffer ends before its last element");
   range = *found;
 }

@@ -89,6 +89,7 @@ void add_data_options(CLI::App& app, DataCommand& command) {
   constexpr const char* path_help =
       "folder or .tar.gz of CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST, or 'synthetic'";
   app.require_subcommand(1);
+  app.footer("");  // not every option here has a twin in the environment
   CLI::App& info = *app.add_subcommand(
       "info", "What a data set is: format, counts per class, mean, std, checksum");
   info.add_option("PATH", command.info.path,

@@ -43,7 +43,7 @@ struct TrainCommand {
 struct EvalCommand {
   std::string weights;      // model.safetensors or a run folder
   std::string predictions;  // file to write; empty: none
-  std::string model;    // empty: what the file says
+  std::string model;        // empty: what the file says
   std::string data, device = "auto";
   int threads = 0;
   int batch_size = 500;

@@ -56,9 +56,9 @@ void add_plot_options(CLI::App& app, PlotCommand& command) {
   app.add_option("RUN", command.folders, "run folders, or folders of runs")
       ->option_text("RUN")
       ->required();
-  app.add_option("--out", command.out, "the SVG file")
+  app.add_option("--svg", command.svg, "the SVG file")
       ->option_text("FILE")
-      ->envname("ANNULUS_OUT")
+      ->envname("ANNULUS_SVG")
       ->capture_default_str();
   app.add_option(
          "--metric", command.options.metrics,
@@ -77,8 +77,8 @@ void run_plot(const PlotCommand& command) {
   for (const runs::RunRecord& run : records)
     for (const std::string& text : run.notes)
       note(fmt::format("{}: {}\n", run.folder.string(), text));
-  write_file(command.out, runs::plot(records, command.options));
-  print_line(command.out);
+  write_file(command.svg, runs::plot(records, command.options));
+  print_line(command.svg);
 }
 
 }  // namespace annulus

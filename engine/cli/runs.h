@@ -17,7 +17,7 @@ struct RunsCommand {
 struct PlotCommand {
   std::vector<std::string> folders;
   runs::PlotOptions options;
-  std::string out = "plot.svg";
+  std::string svg = "plot.svg";
 };
 
 void add_runs_options(CLI::App& app, RunsCommand& command);

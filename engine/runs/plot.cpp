@@ -134,7 +134,9 @@ bool has_secondary(const Panel& panel) {
 
 std::string plot(const std::vector<RunRecord>& runs, const PlotOptions& options) {
   if (std::ranges::all_of(runs, [](const RunRecord& run) { return run.epochs.empty(); }))
-    throw UserError(ExitCode::data, "nothing to plot: no run has finished an epoch");
+    throw UserError(ExitCode::data,
+                    "nothing to plot: no run has finished an epoch; wait for the first line of its "
+                    "metrics.jsonl");
   const XAxis x = x_axis(runs, options.x);
   Chart chart{.runs = {}, .x_title = x.title, .whole_x = x.whole, .key = {}, .panels = {}};
   for (const RunRecord& run : runs) chart.runs.push_back(run.name);

@@ -1,6 +1,6 @@
 // What a run left in its folder, read by those who were not there: config.json, metrics.jsonl and
-// starts.jsonl. A file that is missing, cut or damaged never ends the reading: what can be read is there, what
-// cannot is a note. Called by `annulus runs` and `annulus plot`.
+// starts.jsonl. A file that is missing, cut or damaged never ends the reading: what can be read is
+// there, what cannot is a note. Called by `annulus runs` and `annulus plot`.
 #pragma once
 
 #include <chrono>

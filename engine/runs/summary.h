@@ -16,7 +16,8 @@ struct Summary {
   double best_val_accuracy, best_epoch, last_val_accuracy;
   double images_per_sec;  // over all epochs
   double overlap;         // of the last epoch
-  std::string state;      // "finished", "failed after update 7", "running?", "stopped at update 120 of 400", …
+  std::string
+      state;  // "finished", "failed after update 7", "running?", "stopped at update 120 of 400", …
 };
 
 // `now` tells a run that may still be running from one that was stopped.

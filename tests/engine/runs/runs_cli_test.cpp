@@ -54,7 +54,7 @@ TEST_F(RunsProgram, ListsComparesAndPlotsWhatTrainLeft) {
   const std::string svg = slurp(folder_ / "plot.svg");
   EXPECT_EQ(svg.substr(0, 5), "<?xml");
   EXPECT_NE(svg.find("two: val_accuracy"), std::string::npos);
-  EXPECT_EQ(run("plot runs/one --metric loss,learning_rate --out other.svg").out, "other.svg\n");
+  EXPECT_EQ(run("plot runs/one --metric loss,learning_rate --svg other.svg").out, "other.svg\n");
 }
 
 TEST_F(RunsProgram, NothingYetIsNoError) {
@@ -76,7 +76,7 @@ TEST_F(RunsProgram, ErrorsAreOneLineWithTheirCode) {
                                {"plot data", "nothing to plot", 3},
                                {"plot run --x day", "--x", 2},
                                {"plot run --metric speed", "--metric speed", 2},
-                               {"plot run --out no/plot.svg", "no/plot.svg", 6},
+                               {"plot run --svg no/plot.svg", "no/plot.svg", 6},
                                {"runs run >/dev/full", "stdout", 6}}) {
     const Outcome outcome = run(misuse.arguments);
     EXPECT_EQ(outcome.code, misuse.code) << misuse.arguments << outcome.err;
