@@ -31,7 +31,7 @@ void print_line(const std::string& line) {
 void keep_standard_streams() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor)
     if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest free number
-  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int number : {SIGXFSZ, SIGPIPE}) std::signal(number, SIG_IGN);
 }
 
 }  // namespace annulus

@@ -17,8 +17,8 @@ void report_error(const std::string& message);
 void print_line(const std::string& line);
 
 // First thing in main: descriptors 0 to 2 that are closed lead to /dev/null, so that no file,
-// socket or device memory gets their numbers; a write beyond a file-size limit is an error, not a
-// signal.
+// socket or device memory gets their numbers; a write beyond a file-size limit, or to a pipe that
+// nobody reads, is an error, not a signal.
 void keep_standard_streams();
 
 }  // namespace annulus

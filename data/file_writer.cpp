@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,9 +70,20 @@ void sync_folder_of(const fs::path& path) {
   Descriptor(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
 }
 
+// A device, a pipe or what a link names is written to; a new file in its place would not be it.
+bool is_written_in_place(const fs::path& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 }  // namespace
 
 void write_file(const fs::path& path, std::span<const std::uint8_t> bytes) {
+  if (is_written_in_place(path)) {
+    Descriptor file(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    file.write(bytes);
+    return file.close();
+  }
   const fs::path temporary = fmt::format("{}.{}{}", path.string(), getpid(), kTemporary);
   try {
     Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);

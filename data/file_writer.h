@@ -11,7 +11,8 @@ namespace annulus {
 
 // Written beside the target under a temporary name (that of the target, a dot, this process's
 // number, ".tmp"), synced, renamed; then the folder is synced. Throws UserError (storage) with the
-// path and the system's reason; the temporary file is then gone and an older target unchanged.
+// path and the system's reason; the temporary file is then gone and an older target unchanged. What
+// is no regular file (a device, a link) is written in place.
 void write_file(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
 

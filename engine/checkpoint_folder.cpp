@@ -2,10 +2,13 @@
 #include "engine/checkpoint_folder.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <string_view>
 #include <system_error>
@@ -88,6 +91,10 @@ CheckpointWriter::CheckpointWriter(const Model& model, fs::path folder, std::siz
     throw UserError(ExitCode::storage,
                     fmt::format("{}: cannot be created: {}; choose another folder with --out",
                                 folder_.string(), error.message()));
+  if (access(folder_.c_str(), W_OK | X_OK) != 0)
+    throw UserError(ExitCode::storage,
+                    fmt::format("{}: cannot be written: {}; choose another folder with --out",
+                                folder_.string(), std::strerror(errno)));
   const GradientLayout& layout = model.layout();
   expect_room(folder_, 2 * sizeof(float) * (layout.parameters * (1 + moments) + layout.statistics));
 }

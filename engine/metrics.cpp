@@ -36,17 +36,6 @@ nlohmann::ordered_json overlap_json(const OverlapReport& report) {
           {"buckets", buckets}};
 }
 
-// " name=value" with four decimals, and below 0.01 with four digits that tell something; "
-// name:nan" where a filter that looks for name=value would find the name and no number.
-std::string pair(const char* name, double value) {
-  if (!std::isfinite(value)) return fmt::format(" {}:{}", name, value);
-  constexpr int kMostPlaces = 12;
-  int places = 4;
-  if (value != 0 && std::abs(value) < 0.01)
-    while (places < kMostPlaces && std::abs(value) * std::pow(10, places) < 1000) ++places;
-  return fmt::format(" {}={:.{}f}", name, value, places);
-}
-
 bool is_epoch(const nlohmann::ordered_json& line) {
   return line.is_object() && line.contains("epoch") && line["epoch"].is_number_unsigned() &&
          line.contains("time") && line["time"].is_string() &&
@@ -76,12 +65,22 @@ std::optional<std::chrono::system_clock::time_point> parse_timestamp(const std::
          std::chrono::milliseconds(milliseconds);
 }
 
+std::string name_and_value(const char* name, double value) {
+  if (!std::isfinite(value))
+    return fmt::format(" {}:{}", name, std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+  constexpr int kMostPlaces = 12;
+  int places = 4;
+  if (value != 0 && std::abs(value) < 0.01)
+    while (places < kMostPlaces && std::abs(value) * std::pow(10, places) < 1000) ++places;
+  return fmt::format(" {}={:.{}f}", name, value, places);
+}
+
 std::string epoch_line(const EpochMetrics& m) {
   std::string line = fmt::format("{} epoch={}", timestamp(m.time), m.epoch);
-  line += pair("loss", m.loss);
-  line += pair("accuracy", m.accuracy);
-  line += pair("val_loss", m.validation.loss);
-  line += pair("val_accuracy", m.validation.accuracy);
+  line += name_and_value("loss", m.loss);
+  line += name_and_value("accuracy", m.accuracy);
+  line += name_and_value("val_loss", m.validation.loss);
+  line += name_and_value("val_accuracy", m.validation.accuracy);
   line += fmt::format(" images_per_sec={:.1f}", m.images_per_second());
   if (m.overlap && m.overlap->steps) {
     line +=
@@ -114,6 +113,8 @@ nlohmann::ordered_json epoch_json(const EpochMetrics& m) {
 
 MetricsFile read_metrics(const std::filesystem::path& path) {
   MetricsFile file;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return file;  // a pipe would wait for ever
   std::ifstream stream(path);
   for (std::string text; std::getline(stream, text);) {
     nlohmann::ordered_json line = nlohmann::ordered_json::parse(text, nullptr, false);

@@ -37,6 +37,10 @@ std::string timestamp(std::chrono::system_clock::time_point time);
 // The inverse; nothing where `text` does not look so.
 std::optional<std::chrono::system_clock::time_point> parse_timestamp(const std::string& text);
 
+// " name=value" with four decimals, and below 0.01 with four digits that tell something;
+// " name:nan" where a filter that looks for name=value would find the name and no number.
+std::string name_and_value(const char* name, double value);
+
 // "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=…
 // images_per_sec=401.2", and with several ranks " step_ms=140.21 overlap=0.93 exposed_ms=0.41
 // waiting_ms=0.10 interference=0.04".

@@ -12,6 +12,12 @@
 namespace annulus {
 namespace {
 
+constexpr const char* kInputShape = "input_shape";
+
+std::string text_of(const ImageShape& shape) {
+  return fmt::format("[{},{},{}]", shape.channels, shape.height, shape.width);
+}
+
 constexpr const char* kBatchCount = ".num_batches_tracked";
 
 // A tensor of the file and where its values stand in the flat buffers. There they are
@@ -97,7 +103,7 @@ TensorMetadata metadata_of(const Model& model, const Normalisation& normalisatio
   return {{"format", "pt"},
           {"model", model.name()},
           {"classes", std::to_string(model.classes())},
-          {"input_shape", fmt::format("[{},{},{}]", input.channels, input.height, input.width)},
+          {kInputShape, text_of(input)},
           {"mean", list(normalisation.mean)},
           {"std", list(normalisation.std_dev)}};
 }
@@ -133,6 +139,15 @@ std::optional<Normalisation> ModelFile::normalisation() const {
   if (!file_.metadata.contains("mean")) return std::nullopt;
   const Normalisation normalisation{.mean = numbers("mean"), .std_dev = numbers("std")};
   return normalisation;
+}
+
+void ModelFile::expect_images(const ImageShape& images) const {
+  const auto shape = file_.metadata.find(kInputShape);
+  if (shape != file_.metadata.end() && shape->second != text_of(images))
+    throw_data_error(path_,
+                     "its model is for images of {} (channels, height, width), but the data has "
+                     "{}; name its data with --data",
+                     shape->second, text_of(images));
 }
 
 std::array<float, 4> ModelFile::numbers(const char* key) const {

@@ -34,6 +34,9 @@ class ModelFile {
   std::string model_name() const;
   std::optional<Normalisation> normalisation() const;
 
+  // Throws where the file says that its model is for images of another shape.
+  void expect_images(const ImageShape& images) const;
+
   // The file must hold exactly the model's tensors, in shape and type; where it does not, the error
   // names the tensor, both shapes and both types, and `weights` are unchanged.
   void load(const Model& model, Weights& weights) const;

@@ -1,6 +1,7 @@
 // See progress.h.
 #include "engine/progress.h"
 #include "comm/console.h"
+#include "comm/terminal.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -47,9 +48,15 @@ void Progress::step_done(std::size_t samples, double loss) {
   if (!silent) draw();
 }
 
+// One less than the terminal's: a full line would wrap, and every refresh then leave one behind.
+std::size_t Progress::columns() {
+  const std::size_t columns = look_of(STDERR_FILENO).columns;
+  return columns > 1 ? columns - 1 : std::string::npos;
+}
+
 void Progress::draw() const {
   if (terminal_)
-    note("\r\033[K" + text());
+    note("\r\033[K" + text().substr(0, columns()));
   else
     note(text() + "\n");
   std::fflush(stderr);

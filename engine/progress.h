@@ -20,6 +20,7 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static std::size_t columns();
   void draw() const;
   std::string text() const;
 

@@ -14,6 +14,15 @@
 
 namespace annulus {
 
+namespace {
+
+// Names of files may be any bytes; JSON is UTF-8.
+std::string text_of(const nlohmann::ordered_json& config) {
+  return config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
 RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& config)
     : path_(std::move(path)) {
   std::error_code error;
@@ -27,13 +36,13 @@ RunFolder::RunFolder(std::filesystem::path path, const nlohmann::ordered_json& c
     throw UserError(ExitCode::storage,
                     fmt::format("--out {}: cannot be created: {}; choose another folder",
                                 path_.string(), error.message()));
-  write_file(this->config(), config.dump(2) + '\n');
+  write_file(this->config(), text_of(config));
 }
 
 RunFolder RunFolder::reopen(std::filesystem::path path, const nlohmann::ordered_json& config,
                             std::size_t epochs) {
   RunFolder folder(std::move(path));
-  write_file(folder.config(), config.dump(2) + '\n');
+  write_file(folder.config(), text_of(config));
   std::string kept;
   for (const nlohmann::ordered_json& line : read_metrics(folder.metrics()).epochs)
     if (line.at("epoch").get<std::size_t>() <= epochs) kept += line.dump() + '\n';

@@ -71,7 +71,7 @@ void StartLog::started(const RunState& state, const std::vector<std::string>& co
   Json line = line_of("start", state.updates);
   line["global_batch"] = state.global_batch;
   line["command"] = command;
-  append(line.dump());
+  append(line.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void StartLog::ended(const char* how, std::size_t updates) { append(line_of(how, updates).dump()); }
@@ -80,7 +80,7 @@ void StartLog::failed(const std::string& reason) noexcept try {
   append(Json{{"time", timestamp(std::chrono::system_clock::now())},
               {"event", "failed"},
               {"reason", reason}}
-             .dump());
+             .dump(-1, ' ', false, Json::error_handler_t::replace));
 } catch (...) {  // the failure that is under way counts more
 }
 

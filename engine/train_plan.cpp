@@ -69,6 +69,11 @@ RunState starting_state(const TrainOptions& options, const DataFacts& data,
             .data_checksum = data.checksum,
             .seed = options.seed};
   RunState state = *resumed;
+  if (state.samples > data.samples)
+    throw UserError(ExitCode::data,
+                    fmt::format("--resume: the checkpoint has seen {} samples of an "
+                                "epoch, but the data has {}; is it damaged?",
+                                state.samples, data.samples));
   if (state.global_batch == global_batch) return state;
   state.global_batch = global_batch;
   state.schedule_begin = state.updates;

@@ -90,6 +90,7 @@ class Training {
   TrainResult run() try {
     if (communicator_) join_ranks();
     while (!stopped() && !done()) run_epoch();
+    if (world_.first()) progress_.clear();
     if (options_.trace) write_trace();
     save_checkpoint();
     saver_.finish();
@@ -104,6 +105,7 @@ class Training {
             .stopped_by = done() ? std::nullopt : stopped(),
             .updates = state_.updates};
   } catch (const std::exception& error) {
+    if (world_.first()) progress_.clear();
     if (communicator_) end_badly(error.what());
     cudaDeviceSynchronize();  // what is queued uses what is about to be freed
     throw;
@@ -214,8 +216,8 @@ class Training {
 
   void report(const EpochMetrics& metrics) {
     progress_.clear();
-    report_->epoch(metrics);
     if (complete()) save_model(folder_.weights(), model_, weights_, normalisation_);
+    report_->epoch(metrics);
   }
 
   bool done() const { return state_.updates >= plan_.updates && evaluated_; }

@@ -14,6 +14,7 @@
 #include "engine/model/models.h"
 #include "engine/model_file.h"
 #include "engine/predictions.h"
+#include "engine/runs/run_record.h"
 
 namespace annulus {
 
@@ -37,13 +38,30 @@ Datasets load_data(const std::string& spec, bool speak) {
   return data;
 }
 
+namespace {
+
+// Without --data: the data of the run in whose folder the weights lie.
+std::string data_of_run(const std::filesystem::path& weights) {
+  return runs::read_run(weights.parent_path()).config_text("/data/source");
+}
+
+void warn_of_other_data(const std::filesystem::path& weights, const Datasets& data) {
+  const std::string trained_on = runs::read_run(weights.parent_path()).config_text("/data/sha256");
+  if (!trained_on.empty() && trained_on != data.checksum)
+    note("warning: the weights were trained on other data than this\n");
+}
+
+}  // namespace
+
 void run_eval(const EvalCommand& command) {
   choose_device(command.device, command.threads);
   std::filesystem::path path = command.weights;
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
   const ModelFile file(path);
   const ModelEntry& entry = find_model(command.model.empty() ? file.model_name() : command.model);
-  const Datasets data = load_data(command.data);
+  const Datasets data = load_data(command.data.empty() ? data_of_run(path) : command.data);
+  file.expect_images(data.test.image);
+  warn_of_other_data(path, data);
   const Model model = entry.build({.image = data.test.image, .classes = data.test.classes});
 
   const Device device;
@@ -58,9 +76,9 @@ void run_eval(const EvalCommand& command) {
       Evaluator(model, device, test, command.batch_size).run(weights, nullptr, logits.span());
   if (!command.predictions.empty())
     write_file(command.predictions, prediction_lines(data.test, logits.download()));
-  print_line(fmt::format("{} samples={} val_loss={:.4f} val_accuracy={:.4f}",
-                         timestamp(std::chrono::system_clock::now()), result.samples, result.loss,
-                         result.accuracy));
+  print_line(fmt::format("{} samples={}{}{}", timestamp(std::chrono::system_clock::now()),
+                         result.samples, name_and_value("val_loss", result.loss),
+                         name_and_value("val_accuracy", result.accuracy)));
 }
 
 }  // namespace annulus

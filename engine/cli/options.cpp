@@ -150,7 +150,7 @@ void add_checkpoint_options(CLI::App& app, TrainCommand& c) {
       "latest run in runs/; a folder that is not there yet is begun")
       ->option_text("RUN|FILE|auto");
   add(app, group, "--checkpoint-every", c.options.checkpoint_every,
-      "500steps, 10min, 1epoch or never")
+      "500 (updates), 500steps, 10min, 1epoch or never")
       ->option_text("INTERVAL|never")
       ->capture_default_str();
   add(app, group, "--keep-checkpoints", c.options.keep_checkpoints, "how many of the last are kept")

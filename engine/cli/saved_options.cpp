@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "data/file.h"
 #include "kernels/check.h"
 
 namespace annulus {
@@ -49,12 +49,7 @@ ResumeTarget automatic_target(const std::string& out) {
 }
 
 Json read_config(const fs::path& path) {
-  std::ifstream stream(path);
-  if (!stream)
-    throw UserError(
-        ExitCode::usage,
-        fmt::format("--config {}: cannot be opened; name the config.json of a run", path.string()));
-  Json config = Json::parse(stream, nullptr, false);
+  Json config = Json::parse(read_file(path), nullptr, false);
   if (!config.is_object())
     throw UserError(ExitCode::data,
                     fmt::format("{}: is not a run's config.json; is it damaged?", path.string()));
@@ -70,6 +65,9 @@ std::string flag_of(std::string key) {
 void give(CLI::App& app, const std::string& key, const Json& value) {
   CLI::Option* option = app.get_option_no_throw(flag_of(key));
   if (!option || option->count() > 0) return;
+  if (!value.is_string() && !value.is_number() && !value.is_boolean())
+    throw UserError(ExitCode::data, fmt::format("{} in a run's config.json is {}; is it damaged?",
+                                                key, value.dump()));
   const bool flag = option->get_expected_max() == 0;
   if ((flag && value == false) || (key == "lr" && value == 0.)) return;
   option->add_result(value.is_string() ? value.get<std::string>() : value.dump());
@@ -80,8 +78,8 @@ void give(CLI::App& app, const std::string& key, const Json& value) {
 std::string give_all(CLI::App& app, const fs::path& path) try {
   const Json config = read_config(path);
   for (const auto& [key, value] : config.items())
-    if (value.is_primitive()) give(app, key, value);
-  for (const auto& [key, value] : config.at("recipe").items()) give(app, key, value);
+    if (key != "data") give(app, key, value);
+  for (const auto& [key, value] : config.at("recipe").get<Json::object_t>()) give(app, key, value);
   give(app, "data", config.at("data").at("source"));
   return config.at("data").at("sha256");
 } catch (const Json::exception&) {

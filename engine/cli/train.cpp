@@ -79,7 +79,9 @@ void tell(const TrainCommand& command, const TrainPlan& plan, const RunFolder& f
     text += "no checkpoint to resume: begins at update 1\n";
   }
   if (plan.start.updates >= plan.updates)
-    text += fmt::format("nothing is left to do: all {} updates are done\n", plan.updates);
+    text +=
+        fmt::format("nothing is left to do: all {} updates are done; --epochs makes a run longer\n",
+                    plan.updates);
   note(text);
 }
 

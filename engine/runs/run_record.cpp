@@ -59,6 +59,8 @@ bool is_event(const Json& line) {
 // earlier.
 std::vector<Json> read_events(const std::filesystem::path& path) {
   std::vector<Json> events;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return events;  // a pipe would wait for ever
   std::ifstream stream(path);
   for (std::string text; std::getline(stream, text);)
     if (Json line = Json::parse(text, shallow, false); is_event(line))

@@ -61,6 +61,18 @@ TEST(FileWriter, AFailureLeavesTheOldFile) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(FileWriter, WhatIsNoFileStaysWhatItIs) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path target = folder.path() / "target", link = folder.path() / "link";
+  write_file(target, std::string_view("first"));
+  std::filesystem::create_symlink(target, link);
+  write_file(link, std::string_view("second"));
+  EXPECT_TRUE(is_symlink(link));
+  EXPECT_EQ(text_of(target), "second");
+  EXPECT_NE(error_of("/dev/full", "text").find("No space left"), std::string::npos);
+  EXPECT_TRUE(is_character_file(std::filesystem::path("/dev/full")));
+}
+
 TEST(FileWriter, AMissingFolderIsNamed) {
   const std::string error = error_of("/nowhere/weights", "text");
   EXPECT_NE(error.find("/nowhere/weights"), std::string::npos) << error;

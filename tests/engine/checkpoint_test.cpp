@@ -65,7 +65,7 @@ class Checkpoints : public testing::Test {
     return s;
   }
   fs::path write(std::size_t updates) const {
-    const fs::path path = folder_.path() / ("step-" + std::to_string(updates) + ".safetensors");
+    fs::path path = folder_.path() / ("step-" + std::to_string(updates) + ".safetensors");
     write_file(path, checkpoint_bytes(model_, snapshot(updates)));
     return path;
   }
@@ -120,14 +120,31 @@ TEST_F(Checkpoints, AnyDamageIsAnError) {
 // Case C08: nothing is loaded in part.
 // A fraction, or a number too large to be one, where a whole number belongs.
 TEST(RunStateText, IsReadOnlyAsItIsWritten) {
-  const std::string text = text_of(RunState{});
-  EXPECT_EQ(run_state_of(text, "file"), RunState{});
+  const RunState good{.global_batch = 1, .rate_batch = 1};
+  const std::string text = text_of(good);
+  EXPECT_EQ(run_state_of(text, "file"), good);
   for (const char* wrong : {"1.5", "1e99", "-1", "true", "\"1\"", "[1]"}) {
     std::string changed = text;
     const std::string field = "\"updates\":";
     changed.replace(changed.find(field) + field.size(), 1, wrong);
     EXPECT_THROW(run_state_of(changed, "file"), UserError) << changed;
   }
+}
+
+// A checksum says that a file is whole, not that a run wrote it.
+TEST(RunStateText, NumbersThatNoRunHasAreRefused) {
+  const RunState good{.updates = 9, .global_batch = 1, .trained = 5, .rate_batch = 1};
+  EXPECT_NO_THROW(run_state_of(text_of(good), "file"));
+  std::vector<RunState> wrong(7, good);
+  wrong[0].global_batch = 0;
+  wrong[1].rate_batch = std::size_t{1} << 63;
+  wrong[2].updates = std::size_t{1} << 63;
+  wrong[3].schedule_begin = 10;
+  wrong[4].schedule_progress = 1.5;
+  wrong[5].hits = 6;
+  wrong[6].samples = std::size_t{1} << 40;
+  for (const RunState& state : wrong)
+    EXPECT_THROW(run_state_of(text_of(state), "file"), UserError) << text_of(state);
 }
 
 TEST_F(Checkpoints, AnotherModelsCheckpointNamesTheTensorAndBothShapes) {

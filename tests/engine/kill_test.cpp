@@ -1,6 +1,7 @@
 // SIGKILL at seeded random moments of a run that writes a checkpoint after every few updates, so
 // that many moments lie within a write: each resume ends in the bits of a run that was not killed,
 // and a torn file is never loaded. ANNULUS_TEST_MOMENTS says how many; few where time is short.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -42,8 +43,9 @@ class Kill : public StoppedRun {
     std::mt19937 random(5);
     int killed = 0, in_a_write = 0;
     for (int n = 0; killed < moments(); ++n) {
-      const std::string name = "run" + std::to_string(n);
-      const std::string command = kRun + kOften + ranks + "--resume auto --out " + name;
+      const std::string name = fmt::format("run{}", n);
+      const std::string command =
+          fmt::format("{}{}{}--resume auto --out {}", kRun, kOften, ranks, name);
       for (int turn = 0; turn < 3; ++turn) {
         AnnulusProcess process = start(command);
         kill_at(process, std::chrono::milliseconds(100 + random() % 1200), random() % 2, name);

@@ -1,6 +1,7 @@
 // How a run ends before its end: SIGTERM and SIGINT, on one rank or on one of several, as process 1
 // of a container; a loss that is not finite; a disk that fills up. Each time the last good state is
 // on disk and the run goes on from there to the same bits.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <regex>
@@ -40,7 +41,7 @@ TEST_F(Stop, BySignalAndOnToTheSameBits) {
 TEST_F(Stop, ByASignalSentTwice) {
   for (const std::string ranks : {"--ranks 1 ", "--ranks 2 "}) {
     const std::string name = ranks == "--ranks 1 " ? "one" : "two";
-    AnnulusProcess process = start(kRun + ranks + "--out " + name);
+    AnnulusProcess process = start(fmt::format("{}{}--out {}", kRun, ranks, name));
     wait_for([&] { return !process.out().empty() || process.ended(); }, "the first epoch");
     process.signal(SIGTERM);
     process.signal(SIGTERM);
@@ -67,7 +68,7 @@ TEST_F(Stop, OneOfSeveralRanksIsEnough) {
   ASSERT_EQ(run(two + "--out straight"), 0) << err_;
   for (const int told : {0, 1}) {
     const std::string name = "told" + std::to_string(told);
-    AnnulusProcess process = start(two + "--out " + name);
+    AnnulusProcess process = start(fmt::format("{}--out {}", two, name));
     wait_for([&] { return !process.out().empty() || process.ended(); }, "the first epoch");
     for (const pid_t pid : processes_with(tag_))
       if (variable_of(pid, "ANNULUS_LAUNCHER_RANK") == std::to_string(told)) kill(pid, SIGTERM);
@@ -96,7 +97,8 @@ TEST_F(Stop, CheckpointsByTheMinute) {
 TEST_F(Stop, ADivergingStepIsReplayedToNameTheLayer) {
   for (const std::string ranks : {"--ranks 1 ", "--ranks 2 ", "--ranks 2 --sync-batchnorm "}) {
     fs::remove_all(path("a"));
-    EXPECT_EQ(run(kRun + ranks + "--lr 1e25 --checkpoint-every 1 --out a"), 5) << err_;
+    EXPECT_EQ(run(fmt::format("{}{}--lr 1e25 --checkpoint-every 1 --out a", kRun, ranks)), 5)
+        << err_;
     EXPECT_TRUE(says(err_, "training diverged: the loss of update ")) << err_;
     EXPECT_TRUE(says(err_, " is the first that is not finite")) << err_;
     EXPECT_TRUE(says(err_, "the output of layer ")) << err_;  // no weight: they are as before

@@ -115,6 +115,12 @@ TEST(TrainPlan, AnotherRunIsNotResumed) {
   EXPECT_TRUE(test::says(error(options(50), {1000, "other"}), "--data"));
 }
 
+TEST(TrainPlan, ACheckpointBeyondTheDataIsDamaged) {
+  RunState state = state_after(plan_training(options(50), 1, kData), 10);
+  state.samples = kData.samples + 1;
+  EXPECT_THROW(plan_training(options(50), 1, kData, state), UserError);
+}
+
 TEST(CheckpointInterval, HasThreeUnits) {
   EXPECT_EQ(parse_checkpoint_interval("500").steps, 500u);
   EXPECT_EQ(parse_checkpoint_interval("1steps").steps, 1u);
