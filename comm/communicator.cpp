@@ -133,8 +133,10 @@ void Communicator::fail(ncclResult_t result, const char* name) {
   link_->flight_record.freeze();
   const std::string words = link_->aborted ? "" : ncclGetLastError(link_->comm);
   const bool peer = link_->aborted || result == ncclRemoteError;
+  const bool may_be_a_peer = peer || result == ncclSystemError;  // its memory went away with it
   const auto deadline = std::chrono::steady_clock::now() + kReasonIsLate;
-  for (Pause pause; peer && !control_.lost() && std::chrono::steady_clock::now() < deadline;)
+  for (Pause pause;
+       may_be_a_peer && !control_.lost() && std::chrono::steady_clock::now() < deadline;)
     pause();
   if (const auto loss = control_.lost()) throw PeerError(loss->code, loss->rank, loss->message);
   if (peer)

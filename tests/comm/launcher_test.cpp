@@ -110,7 +110,7 @@ TEST(Launcher, ASecondSignalKills) {
   Launched launched({"2", "60000", "*/ignore-term", "*/err=ready\\n", "*/sleep=60000"});
   ASSERT_TRUE(Launched::wait_for([&] { return launched.err(); }, "ready", 2));
   launched.signal(SIGTERM);
-  std::this_thread::sleep_for(300ms);
+  std::this_thread::sleep_for(1200ms);  // sooner it is taken for the same one
   launched.signal(SIGTERM);
   EXPECT_EQ(launched.outcome().code, 143);
 }
