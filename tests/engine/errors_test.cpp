@@ -16,7 +16,6 @@
 namespace {
 
 using annulus::test::Outcome;
-using annulus::test::slurp;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
