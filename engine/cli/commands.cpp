@@ -40,13 +40,8 @@ Datasets load_data(const std::string& spec, bool speak) {
 
 namespace {
 
-// Without --data: the data of the run in whose folder the weights lie.
-std::string data_of_run(const std::filesystem::path& weights) {
-  return runs::read_run(weights.parent_path()).config_text("/data/source");
-}
-
-void warn_of_other_data(const std::filesystem::path& weights, const Datasets& data) {
-  const std::string trained_on = runs::read_run(weights.parent_path()).config_text("/data/sha256");
+void warn_of_other_data(const runs::RunRecord& run, const Datasets& data) {
+  const std::string trained_on = run.config_text("/data/sha256");
   if (!trained_on.empty() && trained_on != data.checksum)
     note("warning: the weights were trained on other data than this\n");
 }
@@ -59,9 +54,11 @@ void run_eval(const EvalCommand& command) {
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
   const ModelFile file(path);
   const ModelEntry& entry = find_model(command.model.empty() ? file.model_name() : command.model);
-  const Datasets data = load_data(command.data.empty() ? data_of_run(path) : command.data);
+  const runs::RunRecord run = runs::read_run(path.parent_path());  // in whose folder they lie
+  const Datasets data =
+      load_data(command.data.empty() ? run.config_text("/data/source") : command.data);
   file.expect_images(data.test.image);
-  warn_of_other_data(path, data);
+  warn_of_other_data(run, data);
   const Model model = entry.build({.image = data.test.image, .classes = data.test.classes});
 
   const Device device;
