@@ -63,25 +63,6 @@ struct Numbers {
   Named rank, world, local_rank, local_world;
 };
 
-struct Rendezvous {
-  std::string host;
-  int port = 0;
-};
-
-// "host:port" or "[fd00::7]:port".
-Rendezvous parse_rendezvous(const char* name, const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) refuse("{} '{}' is no host:port", name, text);
-  std::string host = text.substr(0, colon);
-  const bool brackets = host.front() == '[' && host.back() == ']';
-  if (brackets) host = host.substr(1, host.size() - 2);
-  if (host.empty() || (!brackets && host.find(':') != std::string::npos))
-    refuse("{} '{}' is no host:port; an IPv6 address needs brackets: [fd00::7]:29500", name, text);
-  const int port = parse_number(name, text.substr(colon + 1));
-  if (port < 1 || port > 65535) refuse("{} '{}': a port lies in 1 to 65535", name, text);
-  return {host, port};
-}
-
 // Where torchrun's own agent holds MASTER_PORT (its store), rank 0 listens on the next one.
 int torchrun_port(const Variables& variables, int master_port) {
   if (variables.text("TORCHELASTIC_USE_AGENT_STORE") != "True") return master_port;
@@ -125,7 +106,7 @@ void complete_annulus_launcher(const Variables& variables, Identity& identity) {
   identity.local_world = identity.world;
   const std::string where = variables.text(launcher_environment::rendezvous);
   if (where.empty()) return;
-  auto [host, port] = parse_rendezvous(launcher_environment::rendezvous, where);
+  auto [host, port] = parse_endpoint(launcher_environment::rendezvous, where);
   identity.rendezvous_host = std::move(host);
   identity.rendezvous_port = port;
 }
@@ -291,7 +272,7 @@ Identity detect_identity(const IdentityFlags& flags, const Environment& environm
     identity = *found;
 
   if (!flags.rendezvous.empty()) {
-    auto [host, port] = parse_rendezvous("--rendezvous", flags.rendezvous);
+    auto [host, port] = parse_endpoint("--rendezvous", flags.rendezvous);
     identity.rendezvous_host = std::move(host);
     identity.rendezvous_port = port;
   }
