@@ -50,6 +50,18 @@ struct ControlOptions {
                       // channel closes it
   std::string job;    // other jobs' hellos are refused
   std::vector<Fact> facts;
+  std::string generation;  // which life of the job; "": worker 0's nonce is
+  std::string secret;      // the bytes that all ranks of the run share; "": none. Never in a log
+  int node = 0;            // index of this rank's node (a pod)
+  int local_ranks = 1;     // ranks of this node; the same on all
+  // The number of workers was found in DNS: a rank that knows of another number, or is beyond it,
+  // is a late joiner, and every rank ends with `membership` (203).
+  bool counted = false;
+  // Rank 0: words about ranks that are absent, for progress and for the refusal at the deadline;
+  // never waits. Without it ranks are listed by number.
+  std::function<std::string(const std::vector<int>& ranks)> absent;
+  // A line every few seconds while the rendezvous waits. Called from the channel's thread.
+  std::function<void(const std::string& line)> progress;
   std::chrono::milliseconds rendezvous_timeout{60'000};  // until all ranks are here
   std::chrono::milliseconds heartbeat{500};
   std::chrono::milliseconds peer_timeout{5'000};  // a rank silent for so long is lost
