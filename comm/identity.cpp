@@ -103,7 +103,6 @@ void complete_open_mpi(const Variables& variables, Identity& identity) {
 
 void complete_annulus_launcher(const Variables& variables, Identity& identity) {
   identity.job = variables.text(launcher_environment::job);
-  identity.local_world = identity.world;
   const std::string where = variables.text(launcher_environment::rendezvous);
   if (where.empty()) return;
   auto [host, port] = parse_endpoint(launcher_environment::rendezvous, where);
@@ -123,8 +122,8 @@ struct Launcher {
 
 constexpr std::array launchers{
     Launcher{"annulus launcher", Level::annulus_launcher, launcher_environment::rank,
-             launcher_environment::ranks, launcher_environment::rank, nullptr,
-             complete_annulus_launcher},
+             launcher_environment::ranks, launcher_environment::local_rank,
+             launcher_environment::local_ranks, complete_annulus_launcher},
     Launcher{"torchrun", Level::processes, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
              complete_torchrun},
     Launcher{"Open MPI", Level::processes, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",

@@ -96,6 +96,9 @@ std::vector<std::string> environment_with(
 
 bool permanent(int code) { return code >= 1 && code <= 127; }
 
+// All ranks of a run stop together, whichever node's launcher was told to.
+bool stopped(int code) { return code == 128 + SIGTERM || code == 128 + SIGINT; }
+
 class Launch {
  public:
   explicit Launch(const LaunchOptions& options)
@@ -106,13 +109,16 @@ class Launch {
 
  private:
   void start();
+  std::vector<std::pair<std::string, std::string>> identity_of(const LaunchPlace& place,
+                                                               int local_rank, int listener) const;
+  int global(int local_rank) const;
   void wait_for_events();
   void take_signals();
   void take_endings();
   void end_the_others();
   void kill_all();
   bool running() const;
-  void note(int rank);
+  void note(int local_rank);
   int conclude() const;
 
   // Why the whole failed. The first cause is the earliest of the highest weight.
@@ -126,8 +132,8 @@ class Launch {
   const LaunchOptions& options_;
   Signals signals_;
   SaidErrors said_;
-  std::vector<Process> ranks_;
-  std::vector<bool> ended_, killed_;  // by rank: its ending was noted; we sent SIGKILL
+  std::vector<Process> ranks_;        // by local rank
+  std::vector<bool> ended_, killed_;  // by local rank: its ending was noted; we sent SIGKILL
   int forwarded_ = 0;                 // the signal that was passed on
   Clock::time_point forwarded_at_;
   std::optional<Clock::time_point> failed_at_;
@@ -149,27 +155,23 @@ int Launch::run() {
 }
 
 void Launch::start() {
-  Socket listener = listen_on("127.0.0.1", 0);
-  const std::string rendezvous = fmt::format("127.0.0.1:{}", listener.local_port());
-  const std::string job = random_job();
+  Socket listener;
+  if (!options_.place) listener = listen_on("127.0.0.1", 0);
+  const LaunchPlace place = options_.place.value_or(LaunchPlace{
+      0, options_.ranks, {"127.0.0.1", listener ? listener.local_port() : 0}, random_job(), {}});
   const std::vector<CoreShare> shares = share_cores(cores_of_this_process(), options_.ranks);
-  for (int rank = 0; rank < options_.ranks; ++rank) {
-    namespace names = launcher_environment;
-    std::vector<std::pair<std::string, std::string>> identity{
-        {names::rank, std::to_string(rank)},
-        {names::ranks, std::to_string(options_.ranks)},
-        {names::rendezvous, rendezvous},
-        {names::job, job},
-        {names::listener, rank == 0 ? std::to_string(listener.descriptor()) : ""}};
+  for (int local_rank = 0; local_rank < options_.ranks; ++local_rank) {
+    const bool inherits = local_rank == 0 && listener;
     ProcessPlan plan;
     plan.arguments = options_.command;
     plan.environment =
-        environment_with(identity, {{"ANNULUS_CPU_THREADS", std::to_string(shares[rank].threads)},
-                                    {"ANNULUS_CPU_MODE", "threads"}});
-    plan.pinned_to = shares[rank].pinned_to;
-    plan.inherited = rank == 0 ? listener.descriptor() : -1;
-    plan.own_stdout = rank == 0;
-    plan.prefix = fmt::format("[rank {}] ", rank);
+        environment_with(identity_of(place, local_rank, inherits ? listener.descriptor() : -1),
+                         {{"ANNULUS_CPU_THREADS", std::to_string(shares[local_rank].threads)},
+                          {"ANNULUS_CPU_MODE", "threads"}});
+    plan.pinned_to = shares[local_rank].pinned_to;
+    plan.inherited = inherits ? listener.descriptor() : -1;
+    plan.own_stdout = global(local_rank) == 0;
+    plan.prefix = fmt::format("[rank {}] ", global(local_rank));
     plan.said = &said_;
     try {
       ranks_.emplace_back(plan);
@@ -178,8 +180,28 @@ void Launch::start() {
       for (; running(); take_endings()) wait_for_events();
       throw;
     }
-    if (rank == 0) listener.close();  // now rank 0's alone: when it dies, nobody listens
+    if (inherits) listener.close();  // now rank 0's alone: when it dies, nobody listens
   }
+}
+
+std::vector<std::pair<std::string, std::string>> Launch::identity_of(const LaunchPlace& place,
+                                                                     int local_rank,
+                                                                     int listener) const {
+  namespace names = launcher_environment;
+  std::vector<std::pair<std::string, std::string>> identity = place.environment;
+  identity.insert(identity.end(),
+                  {{names::rank, std::to_string(global(local_rank))},
+                   {names::ranks, std::to_string(place.world)},
+                   {names::local_rank, std::to_string(local_rank)},
+                   {names::local_ranks, std::to_string(options_.ranks)},
+                   {names::rendezvous, place.rendezvous.text()},
+                   {names::job, place.job},
+                   {names::listener, listener >= 0 ? std::to_string(listener) : ""}});
+  return identity;
+}
+
+int Launch::global(int local_rank) const {
+  return options_.place ? options_.place->first_rank + local_rank : local_rank;
 }
 
 void Launch::wait_for_events() {
@@ -210,29 +232,29 @@ void Launch::take_signals() {
 
 void Launch::take_endings() {
   for (Process& rank : ranks_) rank.reap();
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-    if (!ranks_[rank].running() && !ended_[rank]) note(static_cast<int>(rank));
+  for (std::size_t index = 0; index < ranks_.size(); ++index)
+    if (!ranks_[index].running() && !ended_[index]) note(static_cast<int>(index));
 }
 
-void Launch::note(int rank) {
-  ended_[rank] = true;
-  const Ending ending = *ranks_[rank].ending();
+void Launch::note(int local_rank) {
+  ended_[local_rank] = true;
+  const Ending ending = *ranks_[local_rank].ending();
   if (ending.code == 0 && ending.signal == 0) return;
-  const bool as_told =
-      forwarded_ != 0 && (ending.signal == forwarded_ || ending.code == 128 + forwarded_);
+  const bool as_told = (forwarded_ != 0 && ending.signal == forwarded_) || stopped(ending.code);
   if (!failed_at_ && !as_told) failed_at_ = Clock::now();
   if (permanent_code_ == 0 && permanent(ending.code)) permanent_code_ = ending.code;
 
+  const std::string who = fmt::format("rank {}", global(local_rank));
   constexpr int peer_lost = static_cast<int>(ExitCode::peer_lost);
   Cause cause{Cause::Weight::its_own, "", ending.signal != 0 ? peer_lost : ending.code};
   if (ending.signal == 0) {
-    cause.text = fmt::format("rank {} ended with code {}", rank, ending.code);
+    cause.text = fmt::format("{} ended with code {}", who, ending.code);
     if (ending.code == peer_lost) cause.weight = Cause::Weight::lost_a_peer;
-  } else if (killed_[rank]) {
+  } else if (killed_[local_rank]) {
     cause.weight = Cause::Weight::had_to_be_killed;
-    cause.text = fmt::format("rank {} did not end and had to be killed", rank);
+    cause.text = fmt::format("{} did not end and had to be killed", who);
   } else {
-    cause.text = fmt::format("rank {} was killed by SIG{}", rank, sigabbrev_np(ending.signal));
+    cause.text = fmt::format("{} was killed by SIG{}", who, sigabbrev_np(ending.signal));
   }
   if (cause.weight > cause_.weight) cause_ = cause;
 }
@@ -254,10 +276,10 @@ void Launch::end_the_others() {
 }
 
 void Launch::kill_all() {
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (!ranks_[rank].running()) continue;
-    ranks_[rank].signal(SIGKILL);
-    killed_[rank] = true;
+  for (std::size_t index = 0; index < ranks_.size(); ++index) {
+    if (!ranks_[index].running()) continue;
+    ranks_[index].signal(SIGKILL);
+    killed_[index] = true;
   }
 }
 

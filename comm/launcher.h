@@ -1,23 +1,36 @@
 // The launcher: starts one process per local device (this program again, with the same arguments),
 // gives each its identity and its share of the cores, forwards signals, and ends all when one
 // fails. Invariant: when it returns, no process it started is left. Called by engine/cli for
-// --ranks.
+// --ranks, and in each pod that has more than one device.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "comm/endpoint.h"
 #include "comm/identity.h"
 
 namespace annulus {
 
+// This node among the nodes of a run.
+struct LaunchPlace {
+  int first_rank = 0, world = 1;
+  Endpoint rendezvous;  // where rank 0 listens
+  std::string job;
+  std::vector<std::pair<std::string, std::string>> environment;  // set for each rank
+};
+
 struct LaunchOptions {
-  int ranks = 1;
+  int ranks = 1;                     // to start here
   std::vector<std::string> command;  // argv of each rank; run from /proc/self/exe
   // When one rank has failed the others have half of it to end by themselves, then SIGTERM, and all
   // of it until SIGKILL; ranks that are stopped are killed as soon as no other is left.
   std::chrono::milliseconds grace{5'000};
+  // Nothing: all ranks are here, and rank 0 listens on a port of 127.0.0.1 that is taken for it.
+  std::optional<LaunchPlace> place;
 };
 
 // stdout of rank 0 goes to stdout unprefixed; every rank's stderr, line by line, to stderr behind

@@ -6,6 +6,8 @@ namespace annulus::launcher_environment {
 
 constexpr const char* rank = "ANNULUS_LAUNCHER_RANK";
 constexpr const char* ranks = "ANNULUS_LAUNCHER_RANKS";
+constexpr const char* local_rank = "ANNULUS_LAUNCHER_LOCAL_RANK";
+constexpr const char* local_ranks = "ANNULUS_LAUNCHER_LOCAL_RANKS";
 constexpr const char* rendezvous = "ANNULUS_LAUNCHER_RENDEZVOUS";  // "host:port"
 constexpr const char* listener = "ANNULUS_LAUNCHER_LISTENER";      // a descriptor; rank 0 only
 constexpr const char* job = "ANNULUS_LAUNCHER_JOB";

@@ -94,6 +94,8 @@ TEST(Identity, OpenMpi) {
 TEST(Identity, OurLauncherIsTheInnermost) {
   const Identity identity = detect({{"ANNULUS_LAUNCHER_RANK", "1"},
                                     {"ANNULUS_LAUNCHER_RANKS", "2"},
+                                    {"ANNULUS_LAUNCHER_LOCAL_RANK", "1"},
+                                    {"ANNULUS_LAUNCHER_LOCAL_RANKS", "2"},
                                     {"ANNULUS_LAUNCHER_RENDEZVOUS", "127.0.0.1:4000"},
                                     {"ANNULUS_LAUNCHER_JOB", "abc"},
                                     {"RANK", "0"},

@@ -1,6 +1,7 @@
 // The program that launcher and control tests run: started by a test it launches ranks of itself,
 // and a rank does what the arguments say, in order.
 //   launched RANKS GRACE_MS [WHO/ACTION…]      WHO: a rank, or * for all
+// LAUNCHED_AS="FIRST WORLD HOST:PORT" makes them some of the ranks of a run on several nodes.
 // Actions: out=TEXT, err=TEXT (\n is a line's end), pid, sleep=MS, exit=CODE, raise=SIGNAL,
 // on-term=CODE, save-at-term=MS (takes so long, tells it on stdout, ends with 143), ignore-term,
 // env=NAME, cores, child (a process that sleeps), join, step=N (phase and a barrier), loss (waits
@@ -14,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -127,11 +130,23 @@ class Rank {
   std::unique_ptr<ControlChannel> channel_;
 };
 
+std::optional<LaunchPlace> place_of(const char* text) {
+  if (!text) return std::nullopt;
+  LaunchPlace place;
+  std::string rendezvous;
+  std::istringstream(text) >> place.first_rank >> place.world >> rendezvous;
+  place.rendezvous = parse_endpoint("LAUNCHED_AS", rendezvous);
+  place.job = "launched";
+  place.environment = {{"LAUNCHED_SAYS", "hello"}};
+  return place;
+}
+
 int run(int count, char** arguments) {
   if (!std::getenv("ANNULUS_LAUNCHER_RANK"))
     return launch({std::atoi(arguments[1]),
                    {arguments, arguments + count},
-                   std::chrono::milliseconds{std::atoi(arguments[2])}});
+                   std::chrono::milliseconds{std::atoi(arguments[2])},
+                   place_of(std::getenv("LAUNCHED_AS"))});
   Rank rank;
   for (int i = 3; i < count; ++i) rank.obey(arguments[i]);
   return 0;

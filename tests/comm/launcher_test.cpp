@@ -117,6 +117,26 @@ TEST(Launcher, ASecondSignalKills) {
 
 // --- nothing is left -----------------------------------------------------------------------------
 
+TEST(Launcher, ANodeAmongOthersNamesItsRanksByTheirPlaceInTheRun) {
+  const Outcome outcome = run_launched(
+      {"2", "5000", "*/env=ANNULUS_LAUNCHER_RANKS", "3/env=ANNULUS_LAUNCHER_LOCAL_RANK",
+       "*/env=ANNULUS_LAUNCHER_RENDEZVOUS", "2/env=LAUNCHED_SAYS", "2/out=epoch\\n", "3/exit=6"},
+      {"LAUNCHED_AS=2 4 host-a:12345"});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_EQ(outcome.out, "") << "rank 0 is elsewhere";
+  for (const char* line :
+       {"[rank 2] ANNULUS_LAUNCHER_RANKS=4\n", "[rank 3] ANNULUS_LAUNCHER_LOCAL_RANK=1\n",
+        "[rank 2] ANNULUS_LAUNCHER_RENDEZVOUS=host-a:12345\n", "[rank 2] LAUNCHED_SAYS=hello\n",
+        "[rank 2] epoch\n", "rank 3 ended with code 6"})
+    EXPECT_TRUE(has(outcome.err, line)) << outcome.err;
+}
+
+TEST(Launcher, RanksThatStopForAnotherNodesSignalAreNoFailure) {
+  const Outcome outcome = run_launched({"2", "100", "0/exit=143", "1/sleep=700", "1/exit=143"});
+  EXPECT_EQ(outcome.code, 143);
+  EXPECT_FALSE(has(outcome.err, "killed")) << outcome.err;
+}
+
 TEST(Launcher, RanksDieWithAKilledLauncher) {
   Launched launched({"2", "5000", "0/pid", "1/pid", "1/ignore-term", "*/sleep=60000"});
   ASSERT_TRUE(Launched::wait_for([&] { return launched.out() + launched.err(); }, "pid ", 2));
