@@ -4,7 +4,7 @@
 
 #include "data/data_error.h"
 #include "data/pickle.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

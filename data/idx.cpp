@@ -5,7 +5,7 @@
 
 #include "data/data_error.h"
 #include "data/gzip.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

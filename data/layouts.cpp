@@ -14,7 +14,7 @@
 #include "data/data_error.h"
 #include "data/data_files.h"
 #include "data/idx.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "data/pickle_opcodes.h"
 #include "data/pickle_stack.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

@@ -13,7 +13,7 @@
 #include "data/data_error.h"
 #include "data/gzip.h"
 #include "data/pickle_opcodes.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 

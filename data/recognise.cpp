@@ -12,7 +12,7 @@
 #include "data/data_files.h"
 #include "data/file.h"
 #include "data/layouts.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

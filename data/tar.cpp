@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "data/data_error.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "data/data_error.h"
 #include "data/file.h"
-#include "data/printable.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {

@@ -1,5 +1,5 @@
-// Text out of a file, made fit for one line of an error: at most 60 characters, what a terminal
-// would act on shown as '?'. Called by the readers.
+// Text out of a file or a variable, made fit for one line of an error: at most 60 characters, what
+// a terminal would act on shown as '?'. Called by the readers in data and comm.
 #pragma once
 
 #include <algorithm>
