@@ -1,8 +1,9 @@
 // Who am I: the first stage of the way to a communicator, and nothing but that: no look-up, no
-// connection. Process launchers describe ranks (comm/identity_ranks.cpp), pod launchers describe
-// nodes (comm/identity_nodes.cpp), one detector a launcher; the rules between them stand in
-// comm/identity.cpp: flags beat all, the inner level beats the outer, TF_CONFIG beats the host
-// name, sources of one level that disagree are an error that shows both. Called by engine/cli.
+// connection. Process launchers describe ranks (comm/identity_ranks), pod launchers describe nodes
+// (comm/identity_nodes), one detector a launcher; the rules between them stand in
+// comm/identity.cpp: what Annulus's own launcher says is final, flags beat the rest, the inner
+// level beats the outer, TF_CONFIG beats the host name, sources of one level that disagree are an
+// error that shows both. Called by engine/cli.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,11 @@ struct Identity {
   // Where rank 0 listens for the others; empty and 0 where the source does not say.
   std::string rendezvous_host;
   int rendezvous_port = 0;
-  std::string job;  // equal on all ranks of one run, different in another; may be empty
+  std::string job;   // equal on all ranks of one run, different in another; may be empty
+  std::string note;  // a line for the log, without its end, where a choice may surprise; or empty
+
+  bool a_node_among_others = false;  // of a run on several nodes, each with local_world ranks
+  bool counted = false;              // the nodes were counted in DNS, not told
 
   bool alone() const { return world == 1; }
 };
@@ -45,7 +50,9 @@ struct PodName {
   bool ambiguous() const { return role == "node" && index == 0; }
 };
 
-// A pod among the pods of a job: one process that starts a rank on each of its devices.
+// A pod among the pods of a job: one process that starts a rank on each of its devices. Where nodes
+// is above 1 or not told, and none of workers, first and pod is set, nobody has said where worker 0
+// is: discovery refuses that.
 struct NodeIdentity {
   int index = 0;                     // worker index: 0 is the one the others register with
   std::optional<int> nodes;          // not told: discovery counts them
@@ -57,21 +64,22 @@ struct NodeIdentity {
   int task_index = 0;                // within the type
   std::string source;                // "TF_CONFIG", "PET_*", "host name", …
   std::string job;                   // may be empty
+  std::string note;  // a line for the log, without its end, where a choice may surprise; or empty
 };
 
 // TF_CONFIG's evaluator: it has no part in the training; it says so and ends with 0.
-struct Evaluator {
+struct EvaluatorTask {
   std::string source;
 };
 
-using Place = std::variant<Identity, NodeIdentity, Evaluator>;
+using Place = std::variant<Identity, NodeIdentity, EvaluatorTask>;
 
 // What the command line says; each beats the environment.
 struct IdentityFlags {
   std::optional<int> rank, world, local_rank, local_world;
   std::string rendezvous;           // "host:port"
   std::string workers;              // "host:port,host:port": all nodes by index
-  std::optional<int> index, nodes;  // this node among them
+  std::optional<int> index, nodes;  // this node, and how many; nodes 1: alone
 };
 
 using Environment = std::function<const char*(const char* name)>;  // getenv, or a test's map
@@ -81,13 +89,14 @@ struct Surroundings {
   Environment environment;
   std::string hostname;
   // The file's text, or nothing where there is none; /etc/volcano/worker.host for example.
-  std::function<std::optional<std::string>(const std::string& path)> file;
+  std::function<std::optional<std::string>(const std::string& path)> file = [](const std::string&) {
+    return std::nullopt;
+  };
   bool in_cluster = false;  // resolv.conf names a Kubernetes namespace (comm/resolv_conf.h)
 };
 
-// Throws UserError (usage) for numbers that are none, do not fit together, or contradict.
+// Throws UserError (usage) for numbers that are none, do not fit together, or contradict, and where
+// a launcher wants to start Annulus in another way (MPIJob).
 Place detect_place(const IdentityFlags& flags, const Surroundings& surroundings);
-
-Identity detect_identity(const IdentityFlags& flags, const Environment& environment);
 
 }  // namespace annulus

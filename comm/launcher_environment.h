@@ -10,6 +10,7 @@ constexpr const char* local_rank = "ANNULUS_LAUNCHER_LOCAL_RANK";
 constexpr const char* local_ranks = "ANNULUS_LAUNCHER_LOCAL_RANKS";
 constexpr const char* rendezvous = "ANNULUS_LAUNCHER_RENDEZVOUS";  // "host:port"
 constexpr const char* listener = "ANNULUS_LAUNCHER_LISTENER";      // a descriptor; rank 0 only
+constexpr const char* counted = "ANNULUS_LAUNCHER_COUNTED";  // "1": the nodes were, in DNS
 constexpr const char* job = "ANNULUS_LAUNCHER_JOB";
 
 }  // namespace annulus::launcher_environment

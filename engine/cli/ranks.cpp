@@ -113,7 +113,8 @@ void add_common_facts(const Identity& identity, std::vector<Fact>& facts) {
 int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
                  std::vector<Fact> facts, const std::function<int(World&)>& work) {
   const Environment environment = [](const char* name) { return std::getenv(name); };
-  World world{.identity = detect_identity(options.identity, environment),
+  World world{.identity = std::get<Identity>(detect_place(
+                  options.identity, {.environment = environment, .hostname = host_name()})),
               .deadlines = {},
               .control = nullptr};
   Identity& identity = world.identity;

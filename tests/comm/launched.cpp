@@ -31,7 +31,7 @@ volatile sig_atomic_t code_at_term = 0, milliseconds_at_term = 0;
 
 class Rank {
  public:
-  Rank() : identity_(detect_identity({}, getenv)) {}
+  Rank() : identity_(std::get<Identity>(detect_place({}, {.environment = getenv}))) {}
 
   void obey(const std::string& order) {
     const std::size_t slash = order.find('/'), equals = order.find('=', slash);

@@ -10,7 +10,7 @@
 
 int main() {
   using namespace annulus;
-  Identity identity = detect_identity({}, getenv);
+  Identity identity = std::get<Identity>(detect_place({}, {.environment = getenv}));
   ControlOptions options;
   if (needs_mpi_rendezvous(identity)) options.listener = mpi_rendezvous(identity);
   options.host = identity.rendezvous_host;

@@ -1,0 +1,215 @@
+// The table of pod launchers and how what they say is put together. Interface and caller:
+// comm/identity_nodes.h.
+#include "comm/identity_nodes.h"
+
+#include <array>
+#include <vector>
+
+#include "comm/identity_operators.h"
+#include "comm/pod_name.h"
+#include "comm/tf_config.h"
+#include "kernels/environment.h"
+
+namespace annulus::identity {
+namespace {
+
+const DeclaredEnvironment kDeclared(
+    "Pods: which one this is (flags beat them)",
+    {{"TF_CONFIG", "", "JSON, set by TFJob, Volcano or a user", "all workers, and which this is"},
+     {"JOB_COMPLETION_INDEX", "", "set by Kubernetes", "index, compared with the host name's"},
+     {"KUBERNETES_SERVICE_HOST", "", "set by Kubernetes", "tells that this is a pod"}});
+
+std::optional<NodeClaim> detect_tf_config(const PodSurroundings& pod) {
+  const std::string text = pod.variables.text("TF_CONFIG");
+  if (text.empty()) return std::nullopt;
+  const TfConfig config = parse_tf_config(text);
+  NodeClaim claim{{}, "TF_CONFIG's index", "TF_CONFIG's workers"};
+  NodeIdentity& node = claim.node;
+  node.index = config.index;
+  node.nodes = static_cast<int>(config.workers.size());
+  node.workers = config.workers;
+  node.task_type = config.task_type;
+  node.task_index = config.task_index;
+  node.source = "TF_CONFIG";
+  if (pod.pod && (pod.pod->role != config.task_type || pod.pod->index != config.task_index))
+    node.note = fmt::format("TF_CONFIG makes this {} {}; host name {} is not asked",
+                            config.task_type, config.task_index, pod.host);
+  return claim;
+}
+
+constexpr std::array detectors{detect_tf_config, detect_pet,     detect_pytorch,
+                               detect_jax,       detect_jax_job, detect_volcano};
+
+void require_sound(const NodeClaim& claim) {
+  const NodeIdentity& node = claim.node;
+  if (node.nodes == 0) refuse("{} 0: a run has at least one node", claim.nodes_name);
+  if (node.nodes && node.index >= *node.nodes)
+    refuse("{} {} >= {} {}: nodes count from 0 to their number less one",
+           claim.index_name.empty() ? "host name index" : claim.index_name, node.index,
+           claim.nodes_name, *node.nodes);
+}
+
+void require_agreement(const NodeClaim& first, const NodeClaim& second) {
+  const NodeIdentity &a = first.node, &b = second.node;
+  if (a.index != b.index || (a.nodes && b.nodes && *a.nodes != *b.nodes))
+    refuse(
+        "{} says node {} of {}, {} says node {} of {}: unset the variables of one, or give "
+        "--index and --workers",
+        a.source, a.index, a.nodes.value_or(0), b.source, b.index, b.nodes.value_or(0));
+}
+
+void fill_gaps(NodeIdentity& node, const NodeIdentity& other) {
+  if (!node.nodes) node.nodes = other.nodes;
+  if (!node.local_ranks) node.local_ranks = other.local_ranks;
+  if (node.workers.empty() && !node.first) {
+    node.workers = other.workers;
+    node.first = other.first;
+  }
+  if (node.job.empty()) node.job = other.job;
+}
+
+std::optional<NodeClaim> read_environment(const PodSurroundings& pod) {
+  std::optional<NodeClaim> found;
+  for (const auto detect : detectors) {
+    const std::optional<NodeClaim> claim = detect(pod);
+    if (!claim) continue;
+    if (claim->node.task_type == "evaluator") return claim;
+    require_sound(*claim);
+    if (found) {
+      require_agreement(*found, *claim);
+      fill_gaps(found->node, claim->node);
+    } else {
+      found = claim;
+    }
+  }
+  return found;
+}
+
+// Operators number a job's pods by role; where there is a master it is node 0 and worker 0 node 1.
+bool may_be(const PodName& pod, int index) {
+  if (pod.role == "node") return index == pod.index;
+  if (pod.role == "worker") return index == pod.index || index == pod.index + 1;
+  return index == pod.index;
+}
+
+// A host name in which an operator's numbers find no place. Outside of pods it may be a machine's,
+// but a run of one node does not start on two machines.
+void require_fitting_host_name(const NodeClaim& claim, const PodSurroundings& pod) {
+  if (!pod.pod || claim.index_name.empty() || claim.node.source == "TF_CONFIG") return;
+  const PodName& name = *pod.pod;
+  const std::optional<int> nodes = claim.node.nodes;
+  const bool here = in_a_pod(pod.all);
+  if (nodes && name.index >= *nodes && (here || (name.role == "node" && *nodes == 1)))
+    refuse("{} {} but host name index {} ('{}'): unset the wrong one, or give --index and --nodes",
+           claim.nodes_name, *nodes, name.index, printable(pod.host));
+  if (here && !may_be(name, claim.node.index))
+    refuse("{} {} but host name index {} ('{}'): unset the wrong one, or give --index and --nodes",
+           claim.index_name, claim.node.index, name.index, printable(pod.host));
+}
+
+// The others are called as this one is where its number is the node's.
+void add_pod_name(NodeIdentity& node, const std::optional<PodName>& pod) {
+  if (!pod || pod->index != node.index || (pod->role != "node" && pod->role != "worker")) return;
+  node.pod = pod;
+  if (node.job.empty()) node.job = pod->job;
+}
+
+// Under hostNetwork the host name is the machine's and may be like a worker's by chance.
+void require_completion_index(const PodSurroundings& pod, const PodName& name) {
+  const std::optional<int> completion = pod.variables.number("JOB_COMPLETION_INDEX");
+  const int within_job = name.pattern == PodName::Pattern::replica ? 0 : name.index;
+  if (completion && *completion != within_job)
+    refuse(
+        "host name says {}, JOB_COMPLETION_INDEX says {} ('{}'): under hostNetwork the host name "
+        "is the machine's; give --index and --workers",
+        within_job, *completion, printable(pod.host));
+}
+
+Identity alone(std::string note = "") {
+  Identity identity;
+  identity.source = "alone";
+  identity.note = std::move(note);
+  return identity;
+}
+
+Place place_of_unknown_name(const PodSurroundings& pod) {
+  const std::optional<int> completion = pod.variables.number("JOB_COMPLETION_INDEX");
+  if (completion.value_or(0) > 0)
+    refuse(
+        "JOB_COMPLETION_INDEX {} but host name '{}' does not say how the other pods are called: "
+        "give --workers and --index",
+        *completion, printable(pod.host));
+  return alone();
+}
+
+// Operators tell a job of several pods more than a name, and a job of one nothing else.
+Place place_of_role(const PodSurroundings& pod, const PodName& name, std::optional<int> nodes) {
+  if (!nodes && name.index == 0)
+    return alone(fmt::format("alone: nothing says of other pods beside host name {}", pod.host));
+  if (!nodes)
+    refuse(
+        "host name '{}' is {} {} of a job, and nothing says of how many: give --nodes, or "
+        "--nodes 1 to run alone",
+        printable(pod.host), name.role, name.index);
+  NodeIdentity node;
+  node.index = name.index;
+  return node;
+}
+
+Place place_by_host_name(const PodSurroundings& pod, std::optional<int> nodes) {
+  if (!in_a_pod(pod.all))
+    return alone(pod.pod ? fmt::format("alone: host name {} is like a worker's, but this is no pod",
+                                       pod.host)
+                         : "");
+  const std::optional<PodName> name =
+      parse_pod_name(pod.host);  // here what is wrong with it counts
+  if (!name) return place_of_unknown_name(pod);
+  NodeIdentity node;
+  if (name->role == "node") {
+    require_completion_index(pod, *name);
+    node.index = name->index;
+  } else {
+    Place place = place_of_role(pod, *name, nodes);
+    if (!std::holds_alternative<NodeIdentity>(place)) return place;
+    node = std::get<NodeIdentity>(place);
+  }
+  node.source = "host name";
+  add_pod_name(node, name);
+  return node;
+}
+
+}  // namespace
+
+bool in_a_pod(const Surroundings& surroundings) {
+  const Variables variables(surroundings.environment);
+  return surroundings.in_cluster || variables.given("JOB_COMPLETION_INDEX") ||
+         variables.given("KUBERNETES_SERVICE_HOST");
+}
+
+PodSurroundings pod_surroundings(const Surroundings& surroundings) {
+  PodSurroundings pod{Variables(surroundings.environment),
+                      surroundings.hostname.substr(0, surroundings.hostname.find('.')),
+                      std::nullopt, surroundings};
+  try {
+    pod.pod = parse_pod_name(pod.host);
+  } catch (const UserError&) {
+    pod.pod.reset();  // counts only where the name alone decides
+  }
+  return pod;
+}
+
+Place detect_node(const Surroundings& surroundings, std::optional<int> nodes) {
+  const PodSurroundings pod = pod_surroundings(surroundings);
+  std::optional<NodeClaim> claim = read_environment(pod);
+  if (claim && claim->node.task_type == "evaluator") return EvaluatorTask{claim->node.source};
+  if (claim) {
+    require_fitting_host_name(*claim, pod);
+    add_pod_name(claim->node, pod.pod);
+    return claim->node;
+  }
+  refuse_mpi_job(pod);
+  if (!nodes) refuse_volcano_without_hosts(pod);
+  return place_by_host_name(pod, nodes);
+}
+
+}  // namespace annulus::identity
