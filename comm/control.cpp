@@ -15,6 +15,7 @@
 
 #include "comm/control_hub.h"
 #include "comm/control_member.h"
+#include "comm/host_lookup.h"
 
 namespace annulus {
 namespace {
@@ -95,7 +96,8 @@ std::unique_ptr<ControlChannel> join_rank_0(const Hello& hello, const ControlOpt
   const Deadline deadline = after(options.rendezvous_timeout);
   for (;;) {
     Connection connection(
-        connect_to(options.host, static_cast<std::uint16_t>(options.port), deadline), hello_limit);
+        connect_to(options.host, static_cast<std::uint16_t>(options.port), deadline, addresses_of),
+        hello_limit);
     if (const auto welcome = say_hello(connection, hello, deadline + slack))
       return std::make_unique<Member>(std::move(connection), welcome->host, options);
     if (Clock::now() > deadline)

@@ -15,7 +15,8 @@ struct ClusterNames {
 };
 
 struct ResolvConf {
-  std::vector<std::string> search, nameservers;
+  std::vector<std::string> search;  // lower case, without trailing dots
+  std::vector<std::string> nameservers;
 
   // From the first search entry of the form {namespace}.svc.{domain}; nothing outside a cluster.
   std::optional<ClusterNames> cluster() const;
@@ -24,8 +25,9 @@ struct ResolvConf {
 ResolvConf parse_resolv_conf(std::string_view text);
 ResolvConf read_resolv_conf(const std::string& path = "/etc/resolv.conf");  // empty without a file
 
-// The absolute names that a host may mean in this cluster, in the order to ask: the pod's own
-// {namespace}.svc.{domain} behind it, {domain} behind a ".svc", then the name as it stands.
+// The absolute names that a host may mean in this cluster, lower case and without a trailing dot,
+// in the order to ask: the pod's own {namespace}.svc.{domain} behind it, svc.{domain} behind a name
+// with a namespace, {domain} behind a ".svc", then the name as it stands.
 std::vector<std::string> absolute_names(const std::string& host, const ClusterNames& cluster);
 
 }  // namespace annulus

@@ -27,9 +27,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// One address of a host is not waited for longer, so that a dead first address leaves time for the
-// others.
-constexpr milliseconds longest_attempt{3'000};
+// An address is not waited for longer; one of several less long, so that a dead one is soon
+// followed by the next.
+constexpr milliseconds longest_attempt{3'000}, longest_attempt_of_several{1'000};
 constexpr milliseconds first_pause{10}, longest_pause{500};
 
 std::string words(int error) { return std::generic_category().message(error); }
@@ -61,6 +61,20 @@ void turn_off_nagle(int descriptor) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+std::string numeric_host(const Address& address) {
+  std::array<char, NI_MAXHOST> host{};
+  return getnameinfo(address.get(), address.length, host.data(), host.size(), nullptr, 0,
+                     NI_NUMERICHOST) == 0
+             ? host.data()
+             : "";
+}
+
 // "10.0.0.7:41000", "[fd00::7]:41000"; an IPv4 address behind an IPv6 listener is shown as IPv4.
 std::string address_text(const sockaddr* address, socklen_t length) {
   std::array<char, NI_MAXHOST> host{};
@@ -73,12 +87,6 @@ std::string address_text(const sockaddr* address, socklen_t length) {
   const bool ipv6 = name.find(':') != std::string::npos;
   return ipv6 ? fmt::format("[{}]:{}", name, port.data()) : fmt::format("{}:{}", name, port.data());
 }
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
 
 struct Resolved {
   std::vector<Address> addresses;
@@ -108,13 +116,11 @@ Resolved resolve_now(const std::string& host, std::uint16_t port, int flags) {
 }
 
 // getaddrinfo knows no deadline, so a name is looked up on a thread of its own, which is left
-// behind when it takes too long; a numeric address needs none.
-Resolved resolve(const std::string& host, std::uint16_t port, Deadline deadline) {
-  if (Resolved numeric = resolve_now(host, port, AI_NUMERICHOST); !numeric.addresses.empty())
-    return numeric;
+// behind when it takes too long.
+Resolved resolve(const std::string& host, Deadline deadline) {
   const auto promise = std::make_shared<std::promise<Resolved>>();
   std::future<Resolved> answer = promise->get_future();
-  std::thread([promise, host, port] { promise->set_value(resolve_now(host, port, 0)); }).detach();
+  std::thread([promise, host] { promise->set_value(resolve_now(host, 0, 0)); }).detach();
   if (answer.wait_until(deadline) == std::future_status::ready) return answer.get();
   return {{}, "the resolver gave no answer"};
 }
@@ -150,14 +156,42 @@ int try_to_connect(const Socket& socket, const Address& address, Deadline deadli
   const int descriptor = socket.descriptor();
   if (connect(descriptor, address.get(), address.length) != 0) {
     if (errno != EINPROGRESS && errno != EINTR) return errno;
-    if (!wait_for(descriptor, POLLOUT, std::min(deadline, after(longest_attempt))))
-      return ETIMEDOUT;
+    if (!wait_for(descriptor, POLLOUT, deadline)) return ETIMEDOUT;
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return error;
   }
   return connected_to_itself(descriptor) ? ECONNREFUSED : 0;
+}
+
+struct Attempt {
+  Socket socket;
+  std::string failure;  // why there is none
+};
+
+// Every address of the host, once.
+Attempt connect_once(const std::string& host, std::uint16_t port, Deadline deadline,
+                     const HostLookup& lookup) {
+  std::vector<std::string> addresses;
+  try {
+    addresses = lookup(host, deadline);
+  } catch (const NetError& error) {
+    return {{}, error.what()};
+  }
+  const milliseconds patience = addresses.size() > 1 ? longest_attempt_of_several : longest_attempt;
+  std::string failure = "the host has no address";
+  for (const std::string& numeric : addresses)
+    for (const Address& address : resolve_now(numeric, port, AI_NUMERICHOST).addresses) {
+      Socket socket = new_socket(address.get()->sa_family);
+      const int error = try_to_connect(socket, address, std::min(deadline, after(patience)));
+      if (error == 0) {
+        turn_off_nagle(socket.descriptor());
+        return {std::move(socket), ""};
+      }
+      failure = fmt::format("{}: {}", address_text(address.get(), address.length), words(error));
+    }
+  return {{}, failure};
 }
 
 }  // namespace
@@ -258,20 +292,22 @@ Socket listen_on(const std::string& address, std::uint16_t port, int backlog) {
   throw_system(fmt::format("cannot listen on {}", where), error);
 }
 
-Socket connect_to(const std::string& host, std::uint16_t port, Deadline deadline) {
+std::vector<std::string> system_addresses(const std::string& host, Deadline deadline) {
+  if (!resolve_now(host, 0, AI_NUMERICHOST).addresses.empty()) return {host};
+  const Resolved resolved = resolve(host, deadline);
+  if (resolved.addresses.empty()) throw NetError(NetError::Kind::system, resolved.failure);
+  std::vector<std::string> addresses;
+  for (const Address& address : resolved.addresses) addresses.push_back(numeric_host(address));
+  return addresses;
+}
+
+Socket connect_to(const std::string& host, std::uint16_t port, Deadline deadline,
+                  const HostLookup& lookup) {
   std::string failure;
   for (milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
-    const Resolved resolved = resolve(host, port, deadline);
-    failure = resolved.failure;
-    for (const Address& address : resolved.addresses) {
-      Socket socket = new_socket(address.get()->sa_family);
-      const int error = try_to_connect(socket, address, deadline);
-      if (error == 0) {
-        turn_off_nagle(socket.descriptor());
-        return socket;
-      }
-      failure = words(error);
-    }
+    Attempt attempt = connect_once(host, port, deadline, lookup);
+    if (attempt.socket) return std::move(attempt.socket);
+    failure = std::move(attempt.failure);
     if (remaining(deadline).count() == 0) break;
     std::this_thread::sleep_for(std::min(pause, remaining(deadline)));
   }

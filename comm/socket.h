@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace annulus {
 
@@ -61,7 +63,16 @@ class Socket {
 // `address` is numeric or a name; "" listens on every address, IPv6 and IPv4. Port 0: any free one.
 Socket listen_on(const std::string& address, std::uint16_t port, int backlog = 128);
 
-// Tries again until the deadline while the name does not resolve or nobody listens there yet.
-Socket connect_to(const std::string& host, std::uint16_t port, Deadline deadline);
+// How a host is turned into numeric addresses, in the order to try them. Throws NetError with the
+// reason where there are none, which connect_to takes as "not yet".
+using HostLookup = std::function<std::vector<std::string>(const std::string& host, Deadline)>;
+
+// As the system has it (getaddrinfo); a numeric address is itself.
+std::vector<std::string> system_addresses(const std::string& host, Deadline deadline);
+
+// Tries again until the deadline while the name does not resolve or nobody listens there yet. Every
+// try looks the name up anew and walks all of its addresses.
+Socket connect_to(const std::string& host, std::uint16_t port, Deadline deadline,
+                  const HostLookup& lookup = system_addresses);
 
 }  // namespace annulus
