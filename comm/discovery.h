@@ -27,10 +27,12 @@ struct DiscoveryOptions {
   std::optional<ClusterNames> cluster;  // resolv.conf's, or what flags say
 };
 
-// Progress, once every few seconds: "discovery: 3 of 4 workers after 12 s, missing … (NXDOMAIN)".
+// Progress, once every few seconds: "discovery: waiting for cifar-node-0-0 (NXDOMAIN) after 12 s".
 using Progress = std::function<void(const std::string& line)>;
 
-// Does not touch the network where all workers are named.
+// Does not touch the network where all workers are named, nor where only worker 0 is and the place
+// tells no other name: those other hosts are then empty in the Topology. Throws UserError (usage)
+// for lists that cannot be right, labels that DNS cannot hold, and names that cannot be made.
 Topology discover(const NodeIdentity& node, const DiscoveryOptions& options,
                   const Progress& progress);
 
