@@ -1,7 +1,7 @@
 """What the tests on pods share: a scenario is played in a folder of the test's own, and what pods
 said stands in the message of a check that fails. Skipped by name where pods cannot be started.
-Usage of a test: NAME_test.py ANNULUS [--slow] [PART OF A TEST'S NAME…]; --slow: the long scenarios
-instead of the short ones. Used by every *_test.py here."""
+Usage of a test: NAME_test.py ANNULUS [--slow] [PART OF A NAME…]; --slow: the long scenarios instead
+of the short ones. Used by every *_test.py here."""
 from __future__ import annotations
 
 import pathlib

@@ -116,7 +116,9 @@ class Node:
         return self.now() >= self._heard[id(event)] + event.at
 
     def _finished(self) -> bool:
-        return not self._to_start and not any(
+        """Nobody runs whom to wait for, and nothing is sure to come."""
+        coming = any(event.after is None or id(event) in self._heard for event in self.events)
+        return not self._to_start and not coming and not any(
             lives[-1].running() and not lives[-1].pod.until_end for lives in self.lives.values())
 
     def step(self) -> bool:
@@ -128,11 +130,11 @@ class Node:
         for key in [key for key, pod in self._to_start.items() if self.now() >= pod.start]:
             self.lives[key][-1].start(self.now())
             del self._to_start[key]
+        for lives in self.lives.values():  # first: of who has ended, every word is then known
+            lives[-1].watch(self.now())
         for event in [event for event in self.events if self._is_due(event)]:
             self.events.remove(event)
             self._do(event)
-        for lives in self.lives.values():
-            lives[-1].watch(self.now())
         return not self._finished() and self.now() < self._scenario.time_limit
 
     def result(self) -> dict[str, object]:

@@ -132,6 +132,11 @@ class Pods(case.PodsTest):
         self.assert_codes(result, {"0": 0, "patient": 4})
         self.assertIsNone(result.last("listener").code)
 
+    def test_what_is_sure_to_come_is_waited_for(self) -> None:
+        result = self.play(pods=1, command=shell("echo up"), events=[
+            {"do": "restart", "pod": 0, "at": 0.5, "after": {"pod": 0, "says": "up"}}])
+        self.assertEqual([life.code for life in result.pods["0"]], [0, 0], self.told(result))
+
     def test_the_time_is_limited(self) -> None:
         result = self.play(pods=1, command=shell("sleep 100"), time_limit=0.5)
         self.assertIsNone(result.last("0").ended)
