@@ -27,7 +27,6 @@ Topology topology_of(const NodeIdentity& node, std::vector<Endpoint> workers) {
   Topology topology;
   topology.workers = std::move(workers);
   topology.index = node.index;
-  topology.chief = node.task_type == "chief";
   topology.local_ranks = node.local_ranks.value_or(1);
   topology.job = node.job.empty() && node.pod ? node.pod->job : node.job;
   return topology;
@@ -68,7 +67,10 @@ Topology listed(const NodeIdentity& node, const DiscoveryOptions& options) {
     refuse(fmt::format("{}: {} nodes, but {} workers are named", node.source, *node.nodes,
                        workers.size()));
   check_hosts(node, workers);
-  return topology_of(node, std::move(workers));
+  Topology topology = topology_of(node, std::move(workers));
+  // Behind a chief, index 0, workers count from 0 again.
+  topology.chief = node.task_type == "chief" || node.task_index + 1 == node.index;
+  return topology;
 }
 
 // A name that must resolve before the way goes on. Where it may be meant in several ways, the first
@@ -131,16 +133,28 @@ void decide_pattern(Resolver& resolver, WorkerNames& names, const DiscoveryOptio
   }
 }
 
+// Where worker 0 is told by name, a worker can go there without a name of its own: not every
+// operator makes one, and DNS may know it later.
+void check_own_name(Resolver& resolver, const WorkerNames& names, int index, DiscoveryPace& pace) {
+  const DnsAnswer answer = resolver.ask({names.of(index)}, pace.round_deadline()).front();
+  if (answer.found()) return note_foreign_address({names.of(index), answer.addresses}, pace);
+  pace.note(fmt::format("own name {}: {}; going on, as worker 0 is found", names.of(index),
+                        answer.words()));
+}
+
 // The number is told: a worker finds itself and worker 0, and registers there.
 std::vector<Endpoint> find_first(Resolver& resolver, const NodeIdentity& node,
                                  const DiscoveryOptions& options, WorkerNames& names,
                                  DiscoveryPace& pace) {
-  find_own_name(resolver, names, node.index, pace);
+  std::string first = names.of(0);
+  if (!node.first) find_own_name(resolver, names, node.index, pace);
+  if (node.first || node.index > 0)
+    first = wait_for(resolver, {"worker 0", names.of_first()}, pace).name;
+  if (node.first && node.index > 0) check_own_name(resolver, names, node.index, pace);
   if (names.ambiguous()) decide_pattern(resolver, names, options, pace);
   std::vector<Endpoint> workers;
   for (int i = 0; i < *node.nodes; ++i) workers.push_back({names.of(i), options.port});
-  if (node.index > 0)
-    workers[0].host = wait_for(resolver, {"worker 0", names.of_first()}, pace).name;
+  workers[0].host = first;
   return workers;
 }
 
@@ -195,14 +209,14 @@ Topology discover(const NodeIdentity& node, const DiscoveryOptions& options,
   if (!by_name && node.nodes && node.first) return first_alone(node);
   if (!node.pod)
     refuse(
-        fmt::format("{} does not say who the other workers are; name them with --workers "
+        fmt::format("{}: nothing says who the other workers are; name them with --workers "
                     "host:port,…",
                     node.source));
   if (!by_name)
     refuse(
-        fmt::format("{} needs the names of the other workers, but /etc/resolv.conf has no search "
-                    "entry {{namespace}}.svc.{{domain}}: name them with --workers host:port,…, or "
-                    "say --namespace and --cluster-domain",
+        fmt::format("{}: the other workers' names need a namespace and a cluster domain, but "
+                    "/etc/resolv.conf has no search entry {{namespace}}.svc.{{domain}}; say "
+                    "--namespace and --cluster-domain, or name them with --workers host:port,…",
                     node.source));
   return looked_up(node, options, *options.cluster, progress);
 }

@@ -28,7 +28,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 // Lower case, without the dot that makes it absolute.
 std::string domain_name(std::string_view text) {
-  if (text.ends_with('.')) text.remove_suffix(1);
+  while (text.ends_with('.')) text.remove_suffix(1);
   std::string name(text);
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -10,6 +10,7 @@
 #include "comm/resolv_conf.h"
 #include "comm/resolver_batch.h"
 #include "kernels/check.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t longest_label = 63, longest_name = 253;  // RFC 1035, 2.3.
 constexpr milliseconds server_patience{2'000};
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
-  throw UserError(ExitCode::usage, fmt::format("host name '{}' {}", name, why));
+  throw UserError(ExitCode::usage, fmt::format("host name '{}' {}", printable(name), why));
 }
 
 bool is_name_byte(char byte) {
@@ -33,12 +34,12 @@ bool is_name_byte(char byte) {
 
 void check_label(const std::string& name, std::string_view label) {
   if (label.empty()) refuse(name, "has an empty label between its dots");
+  if (!std::ranges::all_of(label, is_name_byte))
+    refuse(name, "has other characters than letters, digits, '-', '_' and dots");
   if (label.size() > longest_label)
     refuse(name, fmt::format("can never resolve: its label '{}' has {} bytes, DNS allows {}; give "
                              "the job a shorter name",
                              label, label.size(), longest_label));
-  if (!std::ranges::all_of(label, is_name_byte))
-    refuse(name, "has other characters than letters, digits, '-', '_' and dots");
 }
 
 std::vector<DnsServer> connect_servers(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 
 #include "tests/comm/discovery_pods.h"
 
@@ -30,6 +31,7 @@ NodeIdentity listed(int index, const std::vector<Endpoint>& workers) {
   NodeIdentity node;
   node.index = index;
   node.workers = workers;
+  node.task_index = index;
   node.source = "TF_CONFIG";
   return node;
 }
@@ -52,6 +54,15 @@ TEST(DiscoverList, TakesItAsItIsAndFillsPorts) {
   EXPECT_EQ(topology.job, "cifar");
   EXPECT_FALSE(topology.counted);
   EXPECT_FALSE(topology.chief);
+}
+
+TEST(DiscoverList, AChiefStandsInFrontOfTheWorkers) {
+  NodeIdentity chief = listed(0, {{"chief", 1}, {"a", 1}, {"b", 1}});
+  chief.task_type = "chief";
+  NodeIdentity worker = listed(2, chief.workers);
+  worker.task_index = 1;
+  EXPECT_TRUE(discover(chief, {}, {}).chief);
+  EXPECT_TRUE(discover(worker, {}, {}).chief);
 }
 
 TEST(DiscoverList, AllOnOneHostIsFine) {
@@ -117,6 +128,19 @@ TEST(DiscoverKnown, ThePortIsWorkerZerosWhereItIsTold) {
             Texts({pod_host(0) + ":29500", pod_host(1) + ":2222"}));
 }
 
+TEST(DiscoverKnown, WhereWorkerZeroIsToldItsNameIsEnough) {
+  const DnsResponder dns({{"cifar-master-0.ml.svc.cluster.local", published("10.244.0.10")}});
+  NodeIdentity node = pod(1, 2);
+  node.first = Endpoint{"cifar-master-0", 23456};
+  Texts lines;
+  const Topology topology =
+      discover(node, short_times(dns.server()), [&](const auto& line) { lines.push_back(line); });
+  EXPECT_EQ(texts(topology.workers),
+            Texts({"cifar-master-0.ml.svc.cluster.local:23456", pod_host(1) + ":12345"}));
+  EXPECT_EQ(lines, Texts({"discovery: own name " + pod_host(1) +
+                          ": NXDOMAIN; going on, as worker 0 is found"}));
+}
+
 TEST(DiscoverKnown, WaitsForItsOwnNameBeforeWorkerZeros) {
   const DnsResponder dns({{pod_host(0), published("10.244.0.10", 600ms)},
                           {pod_host(1), published("10.244.0.11", 300ms)}});
@@ -124,6 +148,20 @@ TEST(DiscoverKnown, WaitsForItsOwnNameBeforeWorkerZeros) {
   EXPECT_EQ(discover(pod(1, 2), short_times(dns.server()), {}).nodes(), 2);
   EXPECT_GE(steady_clock::now() - start, 600ms);
   EXPECT_LT(dns.questions(pod_host(0)), dns.questions(pod_host(1)) + 3);
+}
+
+TEST(DiscoverKnown, ManyWorkersWhoseNamesComeOneByOne) {
+  const int workers = 12;
+  test::DnsZone zone;
+  for (int i = 0; i < workers; ++i)
+    zone[pod_host(i)] = published("10.244.0.10", (workers - i) * 100ms);
+  const DnsResponder dns(zone);
+  std::vector<std::future<Topology>> pods;
+  for (int index = 0; index < workers; ++index)
+    pods.push_back(std::async(std::launch::async, [&dns, index, workers] {
+      return discover(pod(index, workers), short_times(dns.server()), {});
+    }));
+  for (auto& found : pods) EXPECT_EQ(texts(found.get().workers), pods_expected(workers));
 }
 
 TEST(DiscoverKnown, SaysWhatIsAwaited) {

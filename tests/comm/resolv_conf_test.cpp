@@ -51,7 +51,7 @@ TEST(ResolvConf, TheLastSearchOrDomainLineCounts) {
   EXPECT_EQ(parse_resolv_conf("search a.example b.example\nsearch c.example\n").search,
             Names({"c.example"}));
   EXPECT_EQ(parse_resolv_conf("search a.example\ndomain b.example").search, Names({"b.example"}));
-  EXPECT_EQ(parse_resolv_conf("search .\n").search, Names{});
+  EXPECT_EQ(parse_resolv_conf("search . a.example..\n").search, Names({"a.example"}));
 }
 
 TEST(ResolvConf, OutsideAClusterThereAreNoClusterNames) {

@@ -177,6 +177,8 @@ TEST(Resolver, RefusesNamesThatDnsCannotHold) {
   EXPECT_NE(refusal(name).find("has 255 bytes"), std::string::npos);
   for (const char* bad : {"", ".", "a..b", ".a", "a b", "w\xc3\xb6rker", "a\\046b", "10.0.0.7:53"})
     EXPECT_NE(refusal(bad), "") << bad;
+  EXPECT_EQ(refusal("a\033[31m").find('\033'), std::string::npos)
+      << "a terminal must not act on it";
   EXPECT_EQ(refusal(std::string(63, 'a') + ".Sub_domain-1.example."), "");
 }
 

@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "comm/resolv_conf.h"
 #include "data/checksum.h"
 #include "data/cifar_pickle.h"
 #include "data/idx.h"
@@ -127,6 +129,15 @@ void containers(Seeds& seeds) {
   seeds.write("checkpoint", checkpoint);
 }
 
+void resolver_settings(Seeds& seeds) {
+  const std::string kubelet =
+      "search ml.svc.cluster.local svc.cluster.local cluster.local\n"
+      "nameserver 10.96.0.10\noptions ndots:5\n";
+  if (!parse_resolv_conf(kubelet).cluster()) throw std::runtime_error("resolv.conf: no cluster");
+  for (const char* host : {"cifar-worker-0", "cifar-node-0-0.cifar", "a.b.svc", "Head.example."})
+    seeds.write("resolv_conf", test::bytes_of(kubelet + host));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +152,7 @@ int main(int argc, char** argv) {
     idx_files(seeds);
     archives(seeds);
     containers(seeds);
+    resolver_settings(seeds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "fuzz_seeds: {}\n", error.what());
     return 1;
