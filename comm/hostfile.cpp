@@ -61,7 +61,7 @@ HostSlots parse_line(const std::string& source, int number, std::string_view lin
     host = host.substr(0, colon);
   }
   if (!slots || host.empty())
-    refuse("{} line {}: '{}' is neither \"host slots=N\" nor \"host:N\"", source, number,
+    refuse("{} line {}: '{}' is neither 'host slots=N' nor 'host:N'", source, number,
            printable(line));
   return {std::string(host), *slots};
 }

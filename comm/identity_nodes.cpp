@@ -61,17 +61,17 @@ void require_agreement(const NodeClaim& first, const NodeClaim& second) {
 void fill_gaps(NodeIdentity& node, const NodeIdentity& other) {
   if (!node.nodes) node.nodes = other.nodes;
   if (!node.local_ranks) node.local_ranks = other.local_ranks;
-  if (node.workers.empty() && !node.first) {
-    node.workers = other.workers;
-    node.first = other.first;
-  }
+  if (node.workers.empty()) node.workers = other.workers;
+  if (!node.first) node.first = other.first;
+  if (node.first && !node.workers.empty() && node.workers[0].port == 0)
+    node.workers[0].port = node.first->port;
   if (node.job.empty()) node.job = other.job;
 }
 
 std::optional<NodeClaim> read_environment(const PodSurroundings& pod) {
   std::optional<NodeClaim> found;
   for (const auto detect : detectors) {
-    const std::optional<NodeClaim> claim = detect(pod);
+    std::optional<NodeClaim> claim = detect(pod);
     if (!claim) continue;
     if (claim->node.task_type == "evaluator") return claim;
     require_sound(*claim);
@@ -79,7 +79,7 @@ std::optional<NodeClaim> read_environment(const PodSurroundings& pod) {
       require_agreement(*found, *claim);
       fill_gaps(found->node, claim->node);
     } else {
-      found = claim;
+      found = std::move(claim);
     }
   }
   return found;
@@ -87,9 +87,7 @@ std::optional<NodeClaim> read_environment(const PodSurroundings& pod) {
 
 // Operators number a job's pods by role; where there is a master it is node 0 and worker 0 node 1.
 bool may_be(const PodName& pod, int index) {
-  if (pod.role == "node") return index == pod.index;
-  if (pod.role == "worker") return index == pod.index || index == pod.index + 1;
-  return index == pod.index;
+  return index == pod.index || (pod.role == "worker" && index == pod.index + 1);
 }
 
 // A host name in which an operator's numbers find no place. Outside of pods it may be a machine's,
@@ -100,18 +98,22 @@ void require_fitting_host_name(const NodeClaim& claim, const PodSurroundings& po
   const std::optional<int> nodes = claim.node.nodes;
   const bool here = in_a_pod(pod.all);
   if (nodes && name.index >= *nodes && (here || (name.role == "node" && *nodes == 1)))
-    refuse("{} {} but host name index {} ('{}'): unset the wrong one, or give --index and --nodes",
-           claim.nodes_name, *nodes, name.index, printable(pod.host));
+    refuse(
+        "{} {} but host name index {} ('{}'): unset the wrong one, or give --workers and --index",
+        claim.nodes_name, *nodes, name.index, printable(pod.host));
   if (here && !may_be(name, claim.node.index))
-    refuse("{} {} but host name index {} ('{}'): unset the wrong one, or give --index and --nodes",
-           claim.index_name, claim.node.index, name.index, printable(pod.host));
+    refuse(
+        "{} {} but host name index {} ('{}'): unset the wrong one, or give --workers and --index",
+        claim.index_name, claim.node.index, name.index, printable(pod.host));
 }
 
-// The others are called as this one is where its number is the node's.
-void add_pod_name(NodeIdentity& node, const std::optional<PodName>& pod) {
-  if (!pod || pod->index != node.index || (pod->role != "node" && pod->role != "worker")) return;
+// The others are called as this one is. Volcano's pods are called as the training operator's, but
+// live in a subdomain, as the host of the first tells.
+void add_pod_name(NodeIdentity& node, const PodName& pod) {
+  const bool in_a_subdomain = node.first && node.first->host.find('.') != std::string::npos;
+  if (pod.pattern == PodName::Pattern::role && in_a_subdomain) return;
   node.pod = pod;
-  if (node.job.empty()) node.job = pod->job;
+  if (node.job.empty()) node.job = pod.job;
 }
 
 // Under hostNetwork the host name is the machine's and may be like a worker's by chance.
@@ -161,8 +163,7 @@ Place place_by_host_name(const PodSurroundings& pod, std::optional<int> nodes) {
     return alone(pod.pod ? fmt::format("alone: host name {} is like a worker's, but this is no pod",
                                        pod.host)
                          : "");
-  const std::optional<PodName> name =
-      parse_pod_name(pod.host);  // here what is wrong with it counts
+  const std::optional<PodName> name = parse_pod_name(pod.host);  // here a wrong one counts
   if (!name) return place_of_unknown_name(pod);
   NodeIdentity node;
   if (name->role == "node") {
@@ -174,7 +175,7 @@ Place place_by_host_name(const PodSurroundings& pod, std::optional<int> nodes) {
     node = std::get<NodeIdentity>(place);
   }
   node.source = "host name";
-  add_pod_name(node, name);
+  add_pod_name(node, *name);
   return node;
 }
 
@@ -201,11 +202,13 @@ PodSurroundings pod_surroundings(const Surroundings& surroundings) {
 Place detect_node(const Surroundings& surroundings, std::optional<int> nodes) {
   const PodSurroundings pod = pod_surroundings(surroundings);
   std::optional<NodeClaim> claim = read_environment(pod);
-  if (claim && claim->node.task_type == "evaluator") return EvaluatorTask{claim->node.source};
   if (claim) {
+    NodeIdentity& node = claim->node;
+    if (node.task_type == "evaluator") return EvaluatorTask{node.source};
     require_fitting_host_name(*claim, pod);
-    add_pod_name(claim->node, pod.pod);
-    return claim->node;
+    if (pod.pod && in_a_pod(surroundings) && may_be(*pod.pod, node.index) && node.note.empty())
+      add_pod_name(node, *pod.pod);
+    return node;
   }
   refuse_mpi_job(pod);
   if (!nodes) refuse_volcano_without_hosts(pod);

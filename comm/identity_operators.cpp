@@ -18,6 +18,7 @@ const DeclaredEnvironment kDeclared(
      {"PET_MASTER_ADDR", "", "Trainer, PyTorchJob", "host of pod 0"},
      {"PET_MASTER_PORT", "", "Trainer, PyTorchJob", "its port"},
      {"PET_RDZV_ENDPOINT", "", "PyTorchJob: host:port", "pod 0 of an elastic job"},
+     {"PET_RDZV_BACKEND", "", "PyTorchJob", "etcd: the endpoint is a server's, not pod 0's"},
      {"PET_RDZV_ID", "", "PyTorchJob", "name of the run"},
      {"JAX_NUM_PROCESSES", "", "Trainer", "pods"},
      {"JAX_PROCESS_ID", "", "Trainer", "index of this pod"},
@@ -54,10 +55,11 @@ std::optional<int> pet_local_ranks(const Variables& variables) {
 }
 
 int index_by_host_name(const PodSurroundings& pod, const char* nodes_name, int nodes) {
-  if (nodes == 1) return 0;
   if (pod.pod) return pod.pod->index;
+  if (nodes == 1) return 0;
   refuse(
-      "{} {} but nothing says which of them this is: host name '{}' is no worker's; give --index",
+      "{} {} but nothing says which of them this is: host name '{}' is no worker's; give "
+      "--workers and --index",
       nodes_name, nodes, printable(pod.host));
 }
 
@@ -72,7 +74,8 @@ std::optional<Endpoint> first_by_host_name(const std::optional<PodName>& pod) {
 std::optional<Endpoint> pet_first(const PodSurroundings& pod) {
   if (auto master = endpoint_of(pod.variables, "PET_MASTER_ADDR", "PET_MASTER_PORT")) return master;
   const std::string endpoint = pod.variables.text("PET_RDZV_ENDPOINT");
-  if (!endpoint.empty()) return parse_endpoint("PET_RDZV_ENDPOINT", endpoint);
+  const bool of_pod_0 = pod.variables.text("PET_RDZV_BACKEND") != "etcd";
+  if (!endpoint.empty() && of_pod_0) return parse_endpoint("PET_RDZV_ENDPOINT", endpoint);
   return first_by_host_name(pod.pod);
 }
 
@@ -82,7 +85,8 @@ int nodes_of_world(int world, std::optional<int> nodes, std::optional<int> local
   if (!nodes && per_node > 1)
     refuse(
         "WORLD_SIZE {} counts nodes, {} x {} processes expected (PET_NPROC_PER_NODE), or counts "
-        "processes: set PET_NNODES, start annulus by torchrun, or give --index and --nodes",
+        "processes: set PET_NNODES, start annulus by torchrun, or give --workers and "
+        "--index",
         world, world, per_node);
   if (!nodes || world == *nodes || world == *nodes * per_node) return nodes.value_or(world);
   refuse(

@@ -72,12 +72,10 @@ std::optional<PodName> parse_node(std::string_view name) {
   if (!looks_like_numbers(tail)) return std::nullopt;
   const std::size_t dash = tail.find('-');
   const std::string_view replica = tail.substr(0, dash), index = tail.substr(dash + 1);
+  const bool suffix = index.find('-', 1) != std::string_view::npos;
   if (!is_number(index))
     refuse("host name '{}' is not a worker host name{}: it must end in -node-0-INDEX",
-           printable(name),
-           index.find('-') == std::string_view::npos || index.front() == '-'
-               ? ""
-               : " (pod name with suffix?)");
+           printable(name), suffix ? " (pod name with suffix?)" : "");
 
   const std::string job = job_of(name, name.substr(0, marker));
   const int outer = to_index(name, replica), inner = to_index(name, index);
@@ -92,10 +90,12 @@ std::optional<PodName> parse_node(std::string_view name) {
 
 // True for "{job}-no", cut out of "{job}-node-0-1".
 bool ends_in_the_middle(std::string_view name) {
-  const std::size_t dash = name.rfind(kNode);
-  if (dash != std::string_view::npos)
-    return looks_like_numbers(std::string(name.substr(dash + kNode.size())) + "-");
-  for (std::size_t length = kNode.size(); length >= 2; --length)
+  const std::size_t marker = name.rfind(kNode);
+  if (marker != std::string_view::npos) {
+    const std::string_view tail = name.substr(marker + kNode.size());
+    return tail.empty() || is_number(tail);
+  }
+  for (std::size_t length = kNode.size() - 1; length >= 2; --length)
     if (ends_with(name, kNode.substr(0, length))) return true;
   return false;
 }

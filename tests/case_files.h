@@ -11,17 +11,26 @@
 
 namespace annulus::test {
 
-inline std::optional<std::ifstream> open_case(const std::string& name) {
+// `path` within ../shared.
+inline std::optional<std::ifstream> open_shared(const std::string& path) {
   const char* shared = std::getenv("ANNULUS_SHARED");
-  std::ifstream file(std::string(shared ? shared : "") + "/cases/files/handout/" + name);
+  std::ifstream file(std::string(shared ? shared : "") + "/" + path);
   if (shared && file) return file;
   std::cout << "skipped: no ../shared\n";
   return std::nullopt;
 }
 
-inline std::optional<nlohmann::json> case_file(const std::string& name) {
-  auto file = open_case(name);
+inline std::optional<std::ifstream> open_case(const std::string& name) {
+  return open_shared("cases/files/handout/" + name);
+}
+
+inline std::optional<nlohmann::json> shared_file(const std::string& path) {
+  auto file = open_shared(path);
   return file ? std::optional(nlohmann::json::parse(*file)) : std::nullopt;
+}
+
+inline std::optional<nlohmann::json> case_file(const std::string& name) {
+  return shared_file("cases/files/handout/" + name);
 }
 
 // A file of one JSON object a line.
