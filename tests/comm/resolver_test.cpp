@@ -164,6 +164,7 @@ TEST(Resolver, AServerThatIsNotThereIsNoAnswer) {
   Resolver resolver("127.0.0.1:1");
   EXPECT_EQ(resolver.ask({"a.example"}, after(300ms)).front().status, Status::timeout);
   EXPECT_THROW(Resolver("no address"), UserError);
+  EXPECT_NO_THROW(Resolver("[::1]:53,10.96.0.10,[fd00::a]"));
 }
 
 TEST(Resolver, RefusesNamesThatDnsCannotHold) {

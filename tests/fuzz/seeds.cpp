@@ -120,7 +120,9 @@ void containers(Seeds& seeds) {
 
   const Bytes blank(64);
   tensors.push_back({.name = "sha256", .type = "U8", .shape = {64}, .bytes = blank});
-  Bytes checkpoint = tensor_file_bytes({{"annulus-checkpoint-1", text_of(RunState{})}}, tensors);
+  RunState state;
+  state.global_batch = state.rate_batch = 64;
+  Bytes checkpoint = tensor_file_bytes({{"annulus-checkpoint-1", text_of(state)}}, tensors);
   Sha256 sum;
   sum.add(std::span(checkpoint).first(checkpoint.size() - blank.size()));
   const std::string digest = sum.finish();
