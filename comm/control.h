@@ -105,10 +105,11 @@ class ControlChannel {
   // Called once, from the channel's own thread, at the first loss (or at once if it has happened).
   virtual void on_loss(std::function<void(const Loss&)> handler) = 0;
 
-  // The last word of this rank. With `done`, the others take it as the regular end, if they leave
-  // within peer_timeout and call no collective any more; any other code is their loss. A channel
-  // that is destroyed without it leaves with `internal`. On rank 0 the destructor waits for the
-  // others to leave, or until they were told of a loss.
+  // The last word of this rank; only the first call counts. With `done` it returns when every rank
+  // has said so: ranks that live are waited for, however long their last files take; where one is
+  // lost or fails instead, it throws PeerError, as a collective does. Any other code is the others'
+  // loss, and returns at once. From then on no handler is called. A channel that is destroyed
+  // without it leaves with `internal`.
   virtual void leave(ExitCode code, const std::string& reason) = 0;
 };
 

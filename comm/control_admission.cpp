@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace annulus::control {
 namespace {
+
+constexpr std::size_t most_listed = 8;
 
 std::string who(const Hello& hello) { return fmt::format("rank {} on {}", hello.rank, hello.host); }
 
@@ -40,16 +43,33 @@ std::string disagreement(const std::vector<Hello>& ranks, const std::string& nam
 
 // "rank 0 on a and rank 1 on a both have device 'GPU-5'", or "" where all differ.
 std::string coincidence(const std::vector<Hello>& ranks, const std::string& name) {
-  for (auto first = ranks.begin(); first != ranks.end(); ++first)
-    for (auto second = ranks.begin(); second != first; ++second)
-      if (value_of(*first, name) == value_of(*second, name))
-        return fmt::format("{} and {} both have {} {}", who(*second), who(*first), name,
-                           value_of(*first, name));
+  std::unordered_map<std::string, const Hello*> first_with;
+  for (const Hello& hello : ranks) {
+    const auto [found, is_new] = first_with.emplace(value_of(hello, name), &hello);
+    if (!is_new)
+      return fmt::format("{} and {} both have {} {}", who(*found->second), who(hello), name,
+                         found->first);
+  }
   return "";
 }
 
 Refusal usage(const std::string& reason, const char* fix) {
   return {ExitCode::usage, fmt::format("{}: {}", reason, fix)};
+}
+
+// What two processes can claim: "index 1", or "rank 3 of index 1" where a node has several ranks.
+std::string seat(const Hello& hello) {
+  return hello.local_ranks == 1 ? fmt::format("index {}", hello.rank)
+                                : fmt::format("rank {} of index {}", hello.rank, hello.node);
+}
+
+Refusal late_joiner(const Hello& hello, const Expectation& expected) {
+  const std::uint64_t nodes = hello.world / hello.local_ranks;
+  return {ExitCode::membership,
+          fmt::format("the set of workers has changed: {} is index {} of {} workers, worker 0 "
+                      "counted {}: start again when all pods are there, or tell their number by "
+                      "--nodes",
+                      who(hello), hello.node, nodes, expected.nodes())};
 }
 
 }  // namespace
@@ -63,21 +83,42 @@ std::optional<Refusal> refuse_hello(const Hello& hello, const Expectation& expec
         fmt::format("it belongs to job '{}', rank 0 to job '{}': end the older run, or "
                     "give each its own rendezvous port",
                     hello.job, expected.job));
-  if (hello.world != static_cast<std::uint64_t>(expected.world))
+  if (hello.generation != expected.generation)
     return refused(fmt::format(
-        "its world size is {}, rank 0's is {}: start all ranks with the same world size",
-        hello.world, expected.world));
+        "it belongs to generation '{}', rank 0 to '{}': an older or newer life of the job, which "
+        "must end before this one can start",
+        hello.generation, expected.generation));
+  if (hello.local_ranks != static_cast<std::uint64_t>(expected.local_ranks))
+    return refused(fmt::format(
+        "its node {} has {} ranks, rank 0's has {}: start the same number of ranks on every node",
+        hello.node, hello.local_ranks, expected.local_ranks));
+  if (hello.world != static_cast<std::uint64_t>(expected.world))
+    return expected.counted ? late_joiner(hello, expected)
+                            : refused(fmt::format("its world size is {}, rank 0's is {}: start all "
+                                                  "ranks with the same world size",
+                                                  hello.world, expected.world));
   if (hello.rank >= hello.world)
-    return refused(
-        fmt::format("ranks of a run of {} count from 0 to {}", hello.world, hello.world - 1));
+    return expected.counted ? late_joiner(hello, expected)
+                            : refused(fmt::format("ranks of a run of {} count from 0 to {}",
+                                                  hello.world, hello.world - 1));
   return std::nullopt;
 }
 
 Refusal refuse_second_claim(const Hello& first, const Hello& second) {
   return {ExitCode::refused,
-          fmt::format("{} is refused: another process on {} is rank {} already: give each process "
-                      "its own rank",
-                      who(second), first.host, first.rank)};
+          fmt::format("{} is refused: {} already joined, from {}: give each worker its own index",
+                      who(second), seat(second), first.host)};
+}
+
+Refusal refuse_second_life(const Hello& first, const Hello& second) {
+  return {ExitCode::refused,
+          fmt::format("{} is refused: {}, while the first, on {}, is still in the run: give each "
+                      "worker its own index, or end the whole run before it starts again",
+                      who(second), restarted(second), first.host)};
+}
+
+std::string restarted(const Hello& second) {
+  return fmt::format("{} restarted on {}: a different incarnation", seat(second), second.host);
 }
 
 FactCheck compare_facts(const std::vector<Hello>& ranks) {
@@ -101,10 +142,12 @@ FactCheck compare_facts(const std::vector<Hello>& ranks) {
 
 std::string rank_list(const std::vector<int>& ranks) {
   std::string list = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
+  const std::size_t shown = ranks.size() > most_listed ? most_listed - 1 : ranks.size();
+  for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) list += i + 1 == ranks.size() ? " and " : ", ";
     list += std::to_string(ranks[i]);
   }
+  if (shown < ranks.size()) list += fmt::format(" and {} more", ranks.size() - shown);
   return list;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -13,9 +14,17 @@
 namespace annulus::control {
 namespace {
 
+// No more at once: a stranger's flood is looked at before it is kept.
+constexpr std::size_t chunk_bytes = 16 << 10;
+constexpr int most_chunks = 4;
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
+
+SharedBytes shared_bytes(const Frame& frame) {
+  return std::make_shared<const std::string>(encode(frame));
+}
 
 Connection::Connection(Socket socket, std::size_t payload_limit)
     : socket_(std::move(socket)), incoming_(payload_limit) {}
@@ -25,45 +34,67 @@ pollfd Connection::poll_entry() const {
   return {socket_.descriptor(), static_cast<short>(events), 0};
 }
 
-void Connection::receive() {
-  std::array<char, 16 << 10> bytes;
-  // No more at once: a stranger's flood is looked at before it is kept.
-  for (int reads = 0; open() && reads < 4; ++reads) {
-    const ssize_t count = recv(socket_.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+void Connection::close() {
+  socket_.close();
+  watch = {};
+}
+
+// Some bytes, at most what `chunk` holds; 0: nothing has come, or it was the end.
+std::size_t Connection::receive_some(std::span<char> chunk) {
+  while (open()) {
+    const ssize_t count = recv(descriptor(), chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (count > 0) {
-      incoming_.append({bytes.data(), static_cast<std::size_t>(count)});
       heard_ = Clock::now();
-    } else if (count < 0 && would_block(errno)) {
-      return;
-    } else if (count == 0 || errno != EINTR) {
-      close();
+      return static_cast<std::size_t>(count);
     }
+    if (count < 0 && would_block(errno)) break;
+    if (count == 0 || errno != EINTR) close();
+  }
+  return 0;
+}
+
+void Connection::receive() {
+  std::array<char, chunk_bytes> bytes;
+  for (int reads = 0; reads < most_chunks; ++reads) {
+    const std::size_t room = std::min(bytes.size(), incoming_.room());
+    const std::size_t count = room == 0 ? 0 : receive_some({bytes.data(), room});
+    if (count == 0) return;
+    incoming_.append({bytes.data(), count});
   }
 }
 
-void Connection::send(const Frame& frame) {
+void Connection::discard() {
+  std::array<char, chunk_bytes> bytes;
+  for (int reads = 0; reads < most_chunks; ++reads)
+    if (receive_some(bytes) == 0) return;
+}
+
+void Connection::send(SharedBytes bytes) {
   if (!open()) return;
   if (all_sent()) progressed_ = Clock::now();
-  outgoing_ += encode(frame);
+  outgoing_.push_back(std::move(bytes));
   flush();
 }
 
 // A connection that is found broken here is left to receive(), which reads the last words first.
 void Connection::flush() {
   while (open() && !all_sent()) {
-    const ssize_t count = ::send(socket_.descriptor(), outgoing_.data() + sent_,
-                                 outgoing_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const std::string& first = *outgoing_.front();
+    const ssize_t count = ::send(descriptor(), first.data() + sent_, first.size() - sent_,
+                                 MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count >= 0) {
       sent_ += static_cast<std::size_t>(count);
       progressed_ = Clock::now();
+      if (sent_ < first.size()) continue;
+      outgoing_.pop_front();
+      sent_ = 0;
     } else if (would_block(errno)) {
       return;
     } else if (errno != EINTR) {
-      sent_ = outgoing_.size();
+      outgoing_.clear();
+      sent_ = 0;
     }
   }
-  outgoing_.clear();
-  sent_ = 0;
 }
 
 Waker::Waker() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace annulus::control {
 namespace {
@@ -39,8 +40,18 @@ std::string encode(const Frame& frame) {
   return bytes + frame.payload;
 }
 
+std::size_t FrameBuffer::room() const {
+  const std::size_t longest = header_bytes + limit_, held = bytes_.size() - taken_;
+  return longest - std::min(longest, held);
+}
+
+void FrameBuffer::append(std::string_view bytes) {
+  bytes_.erase(0, std::exchange(taken_, 0));
+  bytes_.append(bytes);
+}
+
 std::optional<Frame> FrameBuffer::next() {
-  const std::string_view bytes = bytes_;
+  const std::string_view bytes = std::string_view(bytes_).substr(taken_);
   require_magic(bytes);
   if (bytes.size() < header_bytes) return std::nullopt;
   const std::uint64_t version = little_endian(bytes.substr(4, 2));
@@ -55,8 +66,12 @@ std::optional<Frame> FrameBuffer::next() {
     throw BadFrame(BadFrame::Kind::malformed,
                    fmt::format("a frame of {} bytes is longer than {}", length, limit_));
   if (bytes.size() < header_bytes + length) return std::nullopt;
-  Frame frame{type, bytes_.substr(header_bytes, length)};
-  bytes_.erase(0, header_bytes + length);
+  Frame frame{type, std::string(bytes.substr(header_bytes, length))};
+  taken_ += header_bytes + length;
+  if (taken_ == bytes_.size()) {
+    std::string().swap(bytes_);  // a long frame's memory is given back
+    taken_ = 0;
+  }
   return frame;
 }
 

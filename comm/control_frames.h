@@ -15,9 +15,10 @@
 namespace annulus::control {
 
 constexpr std::string_view magic = "anls";
-constexpr std::uint16_t protocol_version = 1;
+constexpr std::uint16_t protocol_version = 2;
 constexpr std::size_t header_bytes = 12;
-constexpr std::size_t hello_limit = 64 << 10;   // payload of somebody not yet let in
+constexpr std::size_t hello_limit = 32 << 10;   // payload of somebody not yet let in
+constexpr std::size_t answer_limit = 64 << 10;  // payload of rank 0's answer to a hello
 constexpr std::size_t member_limit = 64 << 20;  // payload of a rank of this run
 
 enum class FrameType : std::uint16_t {
@@ -25,6 +26,7 @@ enum class FrameType : std::uint16_t {
   hello = 1,
   contribution = 2,  // to a collective
   leave = 3,
+  proof = 4,  // that the sender has the secret: the answer to a challenge
   // both ways
   heartbeat = 8,
   // from rank 0
@@ -32,6 +34,9 @@ enum class FrameType : std::uint16_t {
   refusal = 17,  // its layout and the header's stay the same in all protocol versions
   result = 18,   // of a collective
   loss = 19,
+  challenge = 20,  // the answer to a hello where rank 0 has a secret
+  waiting = 21,    // the rendezvous goes on: who is absent
+  farewell = 22,   // all ranks have left as done
 };
 
 struct Frame {
@@ -58,11 +63,14 @@ class FrameBuffer {
   explicit FrameBuffer(std::size_t payload_limit) : limit_(payload_limit) {}
   void set_limit(std::size_t payload_limit) { limit_ = payload_limit; }
 
-  void append(std::string_view bytes) { bytes_.append(bytes); }
+  // How many more bytes are wanted before next() is asked again: no frame needs more.
+  std::size_t room() const;
+  void append(std::string_view bytes);
   std::optional<Frame> next();  // throws BadFrame
 
  private:
   std::string bytes_;
+  std::size_t taken_ = 0;  // bytes of bytes_ that next() has returned
   std::size_t limit_;
 };
 

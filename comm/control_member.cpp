@@ -18,9 +18,9 @@ Member::Member(Connection connection, std::string rank_0_host, const ControlOpti
 }
 
 Member::~Member() {
-  say_last_word(ExitCode::internal, "it gave no reason");
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (post_last_word(ExitCode::internal, "it gave no reason")) await_end_of_connection(lock);
     stop_ = true;
   }
   waker_.wake();
@@ -72,14 +72,27 @@ void Member::on_loss(std::function<void(const Loss&)> handler) {
   handler(loss);
 }
 
-void Member::leave(ExitCode code, const std::string& reason) { say_last_word(code, reason); }
-
-// Returns when rank 0 has it (it closes the connection), or does not take it in time.
-void Member::say_last_word(ExitCode code, const std::string& reason) {
+void Member::leave(ExitCode code, const std::string& reason) {
   std::unique_lock lock(mutex_);
-  if (std::exchange(left_, true)) return;
+  if (!post_last_word(code, reason)) return;
+  if (code != ExitCode::done) return await_end_of_connection(lock);
+  // As long as rank 0 beats: it is rank 0 that judges whether the others live.
+  changed_.wait(lock, [this] { return closed_; });
+  if (loss_) throw PeerError(loss_->code, loss_->rank, loss_->message);
+}
+
+// False after the first time. From now on nobody is called: what a handler would end has ended.
+bool Member::post_last_word(ExitCode code, const std::string& reason) {
+  if (std::exchange(left_, true)) return false;
+  gave_up_ = code != ExitCode::done;
+  handler_ = nullptr;
   posted_.push_back(Leave{code, reason, phase_.get()}.frame());
   waker_.wake();
+  return true;
+}
+
+// Rank 0 closes it when it has the last word; one that does not take it in time is not waited for.
+void Member::await_end_of_connection(std::unique_lock<std::mutex>& lock) {
   changed_.wait_for(lock, options_.peer_timeout, [this] { return closed_; });
 }
 
@@ -98,6 +111,7 @@ void Member::run() {
 }
 
 void Member::serve() {
+  turn_began_ = Clock::now();
   std::array entries{waker_.poll_entry(), connection_.poll_entry()};
   poll_all(entries.data(), entries.size(), beat_.tick());
   waker_.clear();
@@ -131,6 +145,9 @@ void Member::take_frame(const Frame& frame) {
     rank_0_phase_ = Heartbeat::from(frame).phase;
   } else if (frame.type == FrameType::loss) {
     lose(loss_from(frame));
+  } else if (frame.type == FrameType::farewell) {
+    connection_.close();
+    all_done_ = true;
   } else {
     const std::lock_guard lock(mutex_);
     result_ = Result::from(frame);
@@ -140,12 +157,13 @@ void Member::take_frame(const Frame& frame) {
 
 void Member::judge_rank_0() {
   const std::chrono::milliseconds limit = options_.peer_timeout;
+  if (all_done_) return;
   if (!connection_.open())
     lose_rank_0("ended without a word: killed, or its host is gone");
-  else if (connection_.silent_for(limit))
+  else if (connection_.silent_for(limit, turn_began_))
     lose_rank_0(
         fmt::format("was silent for {:g} s: stopped, or its host is out of reach", seconds(limit)));
-  else if (connection_.stuck_for(limit))
+  else if (connection_.stuck_for(limit, turn_began_))
     lose_rank_0(fmt::format("took no data for {:g} s", seconds(limit)));
 }
 
@@ -154,7 +172,7 @@ void Member::lose_rank_0(const std::string& what) {
         fmt::format("rank 0 on {} in {}: {}", rank_0_host_, describe(rank_0_phase_), what)});
 }
 
-// The first loss counts; after this rank's own last word, the end of the connection is none.
+// The first loss counts; after this rank's own last word, if it was not done, none does.
 void Member::lose(const Loss& loss) {
   connection_.close();
   std::function<void(const Loss&)> handler;
@@ -162,7 +180,7 @@ void Member::lose(const Loss& loss) {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     changed_.notify_all();
-    if (loss_ || left_) return;
+    if (loss_ || gave_up_) return;
     loss_ = loss;
     has_loss_.store(true, std::memory_order_release);
     handler = std::move(handler_);

@@ -35,7 +35,8 @@ class Member : public ControlChannel {
 
  private:
   std::vector<std::string> collective(Contribution contribution);
-  void say_last_word(ExitCode code, const std::string& reason);
+  bool post_last_word(ExitCode code, const std::string& reason);
+  void await_end_of_connection(std::unique_lock<std::mutex>& lock);
 
   // The thread.
   void run();
@@ -50,9 +51,11 @@ class Member : public ControlChannel {
 
   const ControlOptions options_;
   const std::string rank_0_host_;
-  Connection connection_;     // the thread's
-  RemotePhase rank_0_phase_;  // the thread's
-  Beat beat_;                 // the thread's
+  Connection connection_;         // the thread's
+  RemotePhase rank_0_phase_;      // the thread's
+  Beat beat_;                     // the thread's
+  Clock::time_point turn_began_;  // the thread's: all that had come by then is read in the turn
+  bool all_done_ = false;         // the thread's: rank 0 has said farewell
   Waker waker_;
   SharedPhase phase_;
   std::atomic<bool> has_loss_{false};
@@ -63,8 +66,9 @@ class Member : public ControlChannel {
   std::optional<Result> result_;
   std::optional<Loss> loss_;
   std::function<void(const Loss&)> handler_;
-  bool left_ = false;    // the last word was posted
-  bool closed_ = false;  // nothing will come any more
+  bool left_ = false;     // the last word was posted
+  bool gave_up_ = false;  // and it was not done
+  bool closed_ = false;   // nothing will come any more
   bool stop_ = false;
   std::thread thread_;
 };

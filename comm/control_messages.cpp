@@ -3,8 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace annulus::control {
 namespace {
+
+constexpr std::size_t longest_name = 512;
+constexpr std::size_t longest_reason = 16 << 10;  // fits answer_limit
 
 FieldReader fields_of(const Frame& frame, FrameType expected) {
   if (frame.type != expected)
@@ -26,8 +32,37 @@ RemotePhase read_phase(FieldReader& fields) {
   return phase;
 }
 
+// A name that people read: of bounded length, without control characters.
+std::string read_name(FieldReader& fields) {
+  std::string name = fields.text();
+  if (name.size() > longest_name ||
+      std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    throw BadFrame(BadFrame::Kind::malformed, "a name is too long or holds control characters");
+  return name;
+}
+
+// A frame of one text and nothing else.
+std::string read_only_text(const Frame& frame, FrameType expected) {
+  FieldReader fields = fields_of(frame, expected);
+  std::string text = fields.text();
+  fields.end();
+  return text;
+}
+
+Fact::Rule read_rule(FieldReader& fields) {
+  const std::uint64_t rule = fields.number();
+  if (rule > static_cast<std::uint64_t>(Fact::Rule::tell))
+    throw BadFrame(BadFrame::Kind::malformed, "a fact's rule is unknown");
+  return static_cast<Fact::Rule>(rule);
+}
+
 std::uint64_t number(ExitCode code) { return static_cast<std::uint64_t>(code); }
 ExitCode read_code(FieldReader& fields) { return static_cast<ExitCode>(fields.number()); }
+// Of a failure: nobody ends as done because a peer says so.
+ExitCode read_failure(FieldReader& fields) {
+  const ExitCode code = read_code(fields);
+  return code == ExitCode::done ? ExitCode::internal : code;
+}
 
 }  // namespace
 
@@ -40,7 +75,8 @@ std::string describe(const RemotePhase& phase) {
 
 Frame Hello::frame() const {
   FieldWriter fields;
-  fields.text(job).number(rank).number(world).number(nonce).text(host).number(facts.size());
+  fields.text(job).text(generation).number(rank).number(world).number(node).number(local_ranks);
+  fields.number(nonce).text(host).number(has_secret ? 1 : 0).number(facts.size());
   for (const Fact& fact : facts)
     fields.text(fact.name).text(fact.value).number(static_cast<std::uint64_t>(fact.rule));
   return {FrameType::hello, fields.take()};
@@ -49,41 +85,65 @@ Frame Hello::frame() const {
 Hello Hello::from(const Frame& frame) {
   FieldReader fields = fields_of(frame, FrameType::hello);
   Hello hello;
-  hello.job = fields.text();
+  hello.job = read_name(fields);
+  hello.generation = read_name(fields);
   hello.rank = fields.number();
   hello.world = fields.number();
+  hello.node = fields.number();
+  hello.local_ranks = fields.number();
   hello.nonce = fields.number();
-  hello.host = fields.text();
+  hello.host = read_name(fields);
+  hello.has_secret = fields.number() != 0;
   for (std::uint64_t left = fields.number(); left > 0; --left) {
     Fact& fact = hello.facts.emplace_back();
     fact.name = fields.text();
     fact.value = fields.text();
-    fact.rule = static_cast<Fact::Rule>(fields.number());
+    fact.rule = read_rule(fields);
   }
   fields.end();
   return hello;
 }
 
-Frame Welcome::frame() const { return {FrameType::welcome, FieldWriter().text(host).take()}; }
+Frame Welcome::frame() const {
+  return {FrameType::welcome, FieldWriter().text(host).text(generation).text(proof).take()};
+}
 
 Welcome Welcome::from(const Frame& frame) {
   FieldReader fields = fields_of(frame, FrameType::welcome);
-  Welcome welcome{fields.text()};
+  Welcome welcome;
+  welcome.host = read_name(fields);
+  welcome.generation = read_name(fields);
+  welcome.proof = fields.text();
   fields.end();
   return welcome;
 }
 
 Frame Refusal::frame() const {
-  return {FrameType::refusal, FieldWriter().number(number(code)).text(reason).take()};
+  const std::string_view words = std::string_view(reason).substr(0, longest_reason);
+  return {FrameType::refusal, FieldWriter().number(number(code)).text(words).take()};
 }
 
 Refusal Refusal::from(const Frame& frame) {
   FieldReader fields = fields_of(frame, FrameType::refusal);
   Refusal refusal;
-  refusal.code = read_code(fields);
+  refusal.code = read_failure(fields);
   refusal.reason = fields.text();
   return refusal;  // a later protocol version may append fields
 }
+
+Frame Challenge::frame() const { return {FrameType::challenge, FieldWriter().text(bytes).take()}; }
+
+Challenge Challenge::from(const Frame& frame) {
+  return {read_only_text(frame, FrameType::challenge)};
+}
+
+Frame Proof::frame() const { return {FrameType::proof, FieldWriter().text(bytes).take()}; }
+
+Proof Proof::from(const Frame& frame) { return {read_only_text(frame, FrameType::proof)}; }
+
+Frame Waiting::frame() const { return {FrameType::waiting, FieldWriter().text(words).take()}; }
+
+Waiting Waiting::from(const Frame& frame) { return {read_only_text(frame, FrameType::waiting)}; }
 
 Frame Heartbeat::frame() const {
   FieldWriter fields;
@@ -150,7 +210,7 @@ Loss loss_from(const Frame& frame) {
   FieldReader fields = fields_of(frame, FrameType::loss);
   Loss loss{};
   loss.rank = static_cast<int>(fields.number());
-  loss.code = read_code(fields);
+  loss.code = read_failure(fields);
   loss.message = fields.text();
   fields.end();
   return loss;

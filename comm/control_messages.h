@@ -1,6 +1,6 @@
 // The messages of the control channel as plain values, each with its frame. The fields and their
-// order: docs/protocol.md. Invariant: what from() returns was complete; else it throws BadFrame.
-// Called by comm/control_member and comm/control_hub.
+// order: docs/protocol.md. Invariant: what from() returns was complete and names nothing in
+// characters that a terminal obeys; else it throws BadFrame. Called by the rest of comm/control*.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,12 @@ namespace annulus::control {
 
 struct Hello {
   std::string job;
+  std::string generation;  // which life of the job; "" where nobody told it
   std::uint64_t rank = 0, world = 0;
+  std::uint64_t node = 0, local_ranks = 1;  // index of its node, ranks of a node
   std::uint64_t nonce = 0;  // of this process: a second process cannot take over its rank
   std::string host;
+  bool has_secret = false;
   std::vector<Fact> facts;
 
   Frame frame() const;
@@ -25,7 +28,9 @@ struct Hello {
 };
 
 struct Welcome {
-  std::string host;  // of rank 0
+  std::string host;        // of rank 0
+  std::string generation;  // of the run
+  std::string proof;       // that rank 0 has the secret; empty without one
 
   Frame frame() const;
   static Welcome from(const Frame& frame);
@@ -37,6 +42,29 @@ struct Refusal {
 
   Frame frame() const;
   static Refusal from(const Frame& frame);
+};
+
+// Rank 0 has a secret: whoever said hello must show that it has the same.
+struct Challenge {
+  std::string bytes;
+
+  Frame frame() const;
+  static Challenge from(const Frame& frame);
+};
+
+struct Proof {
+  std::string bytes;
+
+  Frame frame() const;
+  static Proof from(const Frame& frame);
+};
+
+// The rendezvous goes on without the rank's help.
+struct Waiting {
+  std::string words;  // "3 of 4 workers after 12 s, missing rank 3"
+
+  Frame frame() const;
+  static Waiting from(const Frame& frame);
 };
 
 struct Heartbeat {

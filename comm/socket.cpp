@@ -239,16 +239,23 @@ void Socket::receive(void* data, std::size_t bytes, Deadline deadline) const {
   }
 }
 
-Socket Socket::accept(Deadline deadline) const {
+std::optional<Socket> Socket::accept_now() const {
   for (;;) {
     Socket accepted(accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (accepted) {
       turn_off_nagle(accepted.descriptor());
       return accepted;
     }
+    if (would_block(errno)) return std::nullopt;
     // What went wrong with one connection before it was ours does not concern the listener.
-    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
-    if (!would_block(errno)) throw_system("cannot accept a connection", errno);
+    if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO)
+      throw_system("cannot accept a connection", errno);
+  }
+}
+
+Socket Socket::accept(Deadline deadline) const {
+  for (;;) {
+    if (std::optional<Socket> accepted = accept_now()) return std::move(*accepted);
     if (!wait_for(descriptor_, POLLIN, deadline))
       throw NetError(NetError::Kind::timeout, "nobody connected in time");
   }
@@ -288,6 +295,9 @@ Socket listen_on(const std::string& address, std::uint16_t port, int backlog) {
     Socket socket = new_socket(candidate.get()->sa_family);
     error = try_to_listen(socket, candidate, backlog);
     if (error == 0) return socket;
+    // Half of the addresses would be another's: peers would reach now the one, now the other.
+    if (error == EADDRINUSE)
+      throw NetError(NetError::Kind::in_use, fmt::format("port {} in use on {}", port, where));
   }
   throw_system(fmt::format("cannot listen on {}", where), error);
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@ inline Deadline after(std::chrono::milliseconds wait) {
 
 class NetError : public std::runtime_error {
  public:
-  enum class Kind { timeout, closed, system };
+  enum class Kind { timeout, closed, in_use, system };
   NetError(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
   Kind kind() const { return kind_; }
 
@@ -53,6 +54,7 @@ class Socket {
   void receive(void* data, std::size_t bytes, Deadline deadline) const;
 
   Socket accept(Deadline deadline) const;
+  std::optional<Socket> accept_now() const;  // nothing where nobody waits
   std::uint16_t local_port() const;
   std::string peer_address() const;  // "10.0.0.7:41000", "[fd00::7]:41000", for messages
 
@@ -61,6 +63,7 @@ class Socket {
 };
 
 // `address` is numeric or a name; "" listens on every address, IPv6 and IPv4. Port 0: any free one.
+// A port that another socket listens on is NetError::Kind::in_use.
 Socket listen_on(const std::string& address, std::uint16_t port, int backlog = 128);
 
 // How a host is turned into numeric addresses, in the order to try them. Throws NetError with the
