@@ -28,8 +28,10 @@ constexpr const char* no_answer =
 
 }  // namespace
 
-Applicant::Applicant(Hello hello, const ControlOptions& options)
-    : hello_(std::move(hello)), options_(options), next_progress_(began_ + first_progress) {}
+Applicant::Applicant(Hello hello, ControlOptions options)
+    : hello_(std::move(hello)),
+      options_(std::move(options)),
+      next_progress_(began_ + first_progress) {}
 
 // A connection that ends without an answer (rank 0 restarts, a proxy without a backend) is made
 // anew.

@@ -15,7 +15,7 @@ namespace annulus::control {
 
 class Applicant {
  public:
-  Applicant(Hello hello, const ControlOptions& options);
+  Applicant(Hello hello, ControlOptions options);
 
   const Hello& hello() const { return hello_; }
 
