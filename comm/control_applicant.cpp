@@ -42,7 +42,7 @@ Applicant::Seat Applicant::find_seat() {
     if (auto welcome = apply(connection, deadline + slack))
       return {std::move(connection), std::move(*welcome)};
     if (Clock::now() > deadline) throw NetError(NetError::Kind::closed, no_answer);
-    tell_progress("rank 0 closes connections without an answer");
+    tell_progress("rank 0 is awaited: its port is open, but connections end without an answer");
     std::this_thread::sleep_for(pause);
   }
 }
@@ -56,7 +56,7 @@ Connection Applicant::connect(Deadline deadline) {
                         answer_limit);
     } catch (const NetError& error) {
       if (Clock::now() >= deadline) throw;
-      tell_progress(error.what());
+      tell_progress(fmt::format("rank 0 is awaited: {}", error.what()));
     }
   }
 }

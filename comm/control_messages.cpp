@@ -57,7 +57,11 @@ Fact::Rule read_rule(FieldReader& fields) {
 }
 
 std::uint64_t number(ExitCode code) { return static_cast<std::uint64_t>(code); }
-ExitCode read_code(FieldReader& fields) { return static_cast<ExitCode>(fields.number()); }
+ExitCode read_code(FieldReader& fields) {
+  const std::uint64_t code = fields.number();
+  if (code > 255) throw BadFrame(BadFrame::Kind::malformed, "an exit code is out of range");
+  return static_cast<ExitCode>(code);
+}
 // Of a failure: nobody ends as done because a peer says so.
 ExitCode read_failure(FieldReader& fields) {
   const ExitCode code = read_code(fields);

@@ -1,10 +1,7 @@
-// The rendezvous: who is let in, who is refused and with which words, and that strangers harm
-// nobody.
+// The rendezvous: who is absent is named, another version is refused, facts are compared. Who
+// claims which seat: rendezvous_claims_test.cpp; strangers: rendezvous_strangers_test.cpp.
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
-#include <atomic>
-#include <future>
 #include <string>
 #include <vector>
 
@@ -66,89 +63,7 @@ TEST(Rendezvous, SomethingElseAtThePortIsNoRankZero) {
   EXPECT_TRUE(says(failure.message, "is no Annulus"));
 }
 
-TEST(Rendezvous, APortInUseIsSaid) {
-  const Socket listener = listen_on("127.0.0.1", 0);
-  ControlOptions options = quick_options();
-  options.port = listener.local_port();
-  const Failure failure = failure_of([&] { ControlChannel::join(identity_of(0, 2), options); });
-  EXPECT_EQ(failure.code, ExitCode::usage);
-  EXPECT_TRUE(says(failure.message, "port " + std::to_string(options.port) + " in use"));
-  EXPECT_TRUE(says(failure.message, "TF_WORKER_PORT or --rendezvous"));
-}
-
 // --- refusals ------------------------------------------------------------------------------------
-
-// While rank 1 is waited for, `intruder` tries to join; then the run starts as if nothing had been.
-Failure refusal_of(const Identity& intruder, const std::function<void(ControlOptions&)>& change) {
-  Ranks ranks(3);
-  Failure failure;
-  std::atomic<bool> tried{false};
-  ranks.each([&](int rank) {
-    if (rank == 1) {
-      std::this_thread::sleep_for(100ms);  // the others are there by then, most likely
-      ControlOptions options = ranks.options_of(1);
-      change(options);
-      failure = failure_of([&] { ControlChannel::join(intruder, options); });
-      tried = true;
-    }
-    const auto channel = ranks.join(rank);
-    EXPECT_TRUE(tried);
-    channel->barrier("end");
-    channel->leave(ExitCode::done, "");
-  });
-  return failure;
-}
-
-TEST(Rendezvous, AnotherJobIsRefused) {
-  const Failure failure =
-      refusal_of(identity_of(1, 3), [](ControlOptions& options) { options.job = "yesterday"; });
-  EXPECT_EQ(failure.code, ExitCode::refused);
-  EXPECT_TRUE(says(failure.message, "job 'yesterday', rank 0 to job 'test'"));
-}
-
-TEST(Rendezvous, AnotherWorldSizeIsRefused) {
-  const Failure failure = refusal_of(identity_of(1, 4), [](ControlOptions&) {});
-  EXPECT_EQ(failure.code, ExitCode::refused);
-  EXPECT_TRUE(says(failure.message, "world size is 4, rank 0's is 3"));
-}
-
-TEST(Rendezvous, ARankOutOfRangeIsRefused) {
-  const Failure failure = refusal_of(identity_of(3, 3), [](ControlOptions&) {});
-  EXPECT_EQ(failure.code, ExitCode::refused);
-  EXPECT_TRUE(says(failure.message, "rank 3 on "));
-  EXPECT_TRUE(says(failure.message, "count from 0 to 2"));
-}
-
-TEST(Rendezvous, ARankClaimedTwiceIsRefused) {
-  Ranks ranks(3);
-  // The first claim stands in the queue before the second is made.
-  Socket first = connect_to("127.0.0.1", static_cast<std::uint16_t>(ranks.port()), after(20s));
-  const std::string hello = control::encode(
-      control::Hello{.job = "test", .rank = 1, .world = 3, .nonce = 1, .host = "first"}.frame());
-  first.send(hello.data(), hello.size(), after(20s));
-  auto second = std::async(std::launch::async, [&] { return failure_of([&] { ranks.join(1); }); });
-  auto rank_2 = std::async(std::launch::async, [&] {
-    second.wait_for(2s);  // not earlier, so that the rendezvous is still open
-    return ranks.join(2);
-  });
-  const auto channel = ranks.join(0);
-  const Failure refused = second.get();
-  EXPECT_EQ(refused.code, ExitCode::refused);
-  EXPECT_TRUE(says(refused.message, "index 1 already joined, from first"));
-  first.close();
-  const Loss loss = await_loss(*channel);
-  EXPECT_EQ(loss.rank, 1);
-  channel->leave(loss.code, loss.message);
-  rank_2.get()->leave(loss.code, loss.message);
-}
-
-TEST(Rendezvous, ALateComerIsRefused) {
-  Ranks ranks(2);
-  std::unique_ptr<ControlChannel> channels[2];
-  ranks.each([&](int rank) { channels[rank] = ranks.join(rank); });
-  EXPECT_TRUE(says(failure_of([&] { ranks.join(1); }).message, "a different incarnation"));
-  ranks.each([&](int rank) { channels[rank]->leave(ExitCode::done, ""); });
-}
 
 TEST(Rendezvous, AnotherProtocolVersionIsRefusedInWordsItCanRead) {
   Ranks ranks(2);
@@ -214,66 +129,6 @@ TEST(Facts, TheOthersAreToldAndLetIn) {
     channel->barrier("end");
     channel->leave(ExitCode::done, "");
   });
-}
-
-// --- strangers -----------------------------------------------------------------------------------
-
-void close_by_reset(Socket socket) {
-  const linger now{1, 0};
-  setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
-TEST(Strangers, HarmNobody) {
-  Ranks ranks(2);
-  const auto port = static_cast<std::uint16_t>(ranks.port());
-  std::string oversize = control::encode({control::FrameType::hello, ""});
-  oversize.replace(8, 4, "\xff\xff\xff\x7f");
-  const std::vector<std::string> openings{
-      "GET / HTTP/1.1\r\n\r\n",
-      std::string(64, '\xff'),
-      std::string(1 << 20, 'r'),
-      oversize,
-      control::encode({control::FrameType::hello, "no fields"}),
-      control::encode({control::FrameType::welcome, ""}),
-      "an",  // and then silence
-      "",
-  };
-  std::vector<Socket> open;
-  const auto disturb = [&] {
-    for (const std::string& opening : openings) {
-      Socket stranger = connect_to("127.0.0.1", port, after(20s));
-      try {
-        stranger.send(opening.data(), opening.size(), after(20s));
-      } catch (const NetError&) {  // dropped in the middle of it, as it should be
-      }
-      open.push_back(std::move(stranger));
-    }
-    close_by_reset(connect_to("127.0.0.1", port, after(20s)));
-    connect_to("127.0.0.1", port, after(20s)).close();
-  };
-
-  disturb();  // before rank 0 is there: they wait in the listener's queue
-  std::thread rank_1([&] {
-    const auto channel = ranks.join(1);
-    for (int round = 0; round < 20; ++round) channel->barrier("round");
-    channel->leave(ExitCode::done, "");
-  });
-  const auto channel = ranks.join(0);
-  disturb();
-  for (int round = 0; round < 20; ++round) channel->barrier("round");
-
-  // Who said something wrong was hung up on.
-  for (std::size_t i = 0; i < 6; ++i) {
-    char byte = 0;
-    try {
-      open[i].receive(&byte, 1, after(6s));  // before silence alone would be its end
-      ADD_FAILURE() << "an answer to stranger " << i;
-    } catch (const NetError& error) {
-      EXPECT_EQ(error.kind(), NetError::Kind::closed) << "stranger " << i;
-    }
-  }
-  channel->leave(ExitCode::done, "");
-  rank_1.join();
 }
 
 }  // namespace

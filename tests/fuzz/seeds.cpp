@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/control_messages.h"
 #include "comm/resolv_conf.h"
 #include "data/checksum.h"
 #include "data/cifar_pickle.h"
@@ -140,6 +141,34 @@ void resolver_settings(Seeds& seeds) {
     seeds.write("resolv_conf", test::bytes_of(kubelet + host));
 }
 
+// A frame of each type behind the size of the pieces in which it comes.
+void frames(Seeds& seeds) {
+  using namespace control;
+  Hello hello{.job = "job", .generation = "1", .rank = 1, .world = 4, .node = 0, .local_ranks = 2};
+  hello.host = "host";
+  hello.facts = {{"model", "mlp"}, {"device", "0", Fact::Rule::must_differ}};
+  const Frame contribution = Contribution{.call = "gather", .text = "x"}.frame();
+  const std::vector<Frame> all = {hello.frame(),
+                                  contribution,
+                                  Leave{ExitCode::data, "reason", {}}.frame(),
+                                  Proof{"proof"}.frame(),
+                                  Heartbeat{{"step", 12, 3}}.frame(),
+                                  Welcome{"host", "1", "proof"}.frame(),
+                                  Refusal{ExitCode::refused, "reason"}.frame(),
+                                  Result{{"a", "b"}}.frame(),
+                                  loss_frame({1, ExitCode::peer_lost, "message"}),
+                                  Challenge{"challenge"}.frame(),
+                                  Waiting{"words"}.frame(),
+                                  {FrameType::farewell, ""}};
+  std::string together;
+  for (const Frame& frame : all) {
+    const std::string bytes = encode(frame);
+    together += bytes;
+    seeds.write("control", test::bytes_of("\xff" + bytes));
+  }
+  seeds.write("control", test::bytes_of("\x07" + together));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,6 +184,7 @@ int main(int argc, char** argv) {
     archives(seeds);
     containers(seeds);
     resolver_settings(seeds);
+    frames(seeds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "fuzz_seeds: {}\n", error.what());
     return 1;
