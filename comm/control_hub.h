@@ -65,6 +65,7 @@ class Hub {
                                const std::string& proof);
   std::optional<Refusal> refuse_claim(const Hello& hello);
   void take_seat(const Hello& hello, Connection& connection, const std::string& proof);
+  void vacate(int rank);
   void let_all_in();
   void rendezvous();
   void tell_who_is_absent();

@@ -37,9 +37,7 @@ void Hub::serve_seat(int rank) {
   if (!seat.connection) return;
   if (seat.connection->open()) return poller_.watch(*seat.connection, rank);
   somebody_is_gone_ = true;
-  if (open_ || ended_) return;
-  seat = Seat{};  // who goes away before all are here may come back until the deadline
-  --present_;
+  if (!open_ && !ended_) vacate(rank);
 }
 
 void Hub::take_frame(int rank, const Frame& frame) {

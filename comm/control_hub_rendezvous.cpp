@@ -50,6 +50,12 @@ void Hub::take_seat(const Hello& hello, Connection& connection, const std::strin
   poller_.watch(*seat.connection, hello.rank);
 }
 
+// Who goes away before all are here may come back until the deadline.
+void Hub::vacate(int rank) {
+  seats_[rank] = Seat{};
+  --present_;
+}
+
 void Hub::let_all_in() {
   std::vector<Hello> hellos;
   for (const Seat& seat : seats_) hellos.push_back(seat.hello);
@@ -74,6 +80,10 @@ void Hub::let_all_in() {
 
 // A few times a second until all are here.
 void Hub::rendezvous() {
+  for (int rank = 0; rank < world(); ++rank)
+    if (seats_[rank].state == Seat::State::present &&
+        seats_[rank].connection->silent_for(options_.peer_timeout, turn_began_))
+      vacate(rank);
   if (turn_began_ > rendezvous_deadline_) return refuse_late();
   if (turn_began_ < next_progress_) return;
   next_progress_ = turn_began_ + between_progress;

@@ -24,8 +24,8 @@ inline control::Hello hello_of(int rank, int world, std::uint64_t nonce = 1) {
   return hello;
 }
 
-inline Socket knock(int port, const std::string& host = "127.0.0.1") {
-  return connect_to(host, static_cast<std::uint16_t>(port), after(std::chrono::seconds{20}));
+inline Socket knock(int port, std::chrono::seconds patience = std::chrono::seconds{20}) {
+  return connect_to("127.0.0.1", static_cast<std::uint16_t>(port), after(patience));
 }
 
 // Closed with a reset instead of an end.
@@ -36,7 +36,9 @@ inline void close_by_reset(Socket socket) {
 
 class RawRank {
  public:
-  RawRank(int port, const control::Hello& hello) : connection_(knock(port), control::answer_limit) {
+  RawRank(int port, const control::Hello& hello,
+          std::chrono::seconds patience = std::chrono::seconds{20})
+      : connection_(knock(port, patience), control::answer_limit) {
     send(hello.frame());
   }
 

@@ -132,13 +132,23 @@ TEST(Claims, NobodyTakesTheSeatOfRankZero) {
 // --- before the start, a rank may come again -----------------------------------------------------
 
 TEST(Claims, ARankThatFellSilentBeforeTheStartIsReplacedByItsNextLife) {
-  Ranks ranks(2);
-  RawRank silent(ranks.port(), hello_of(1, 2));  // its host is gone: no end of the connection comes
-  auto rank_0 = std::async(std::launch::async, [&] { return ranks.join(0); });
-  std::this_thread::sleep_for(300ms);  // more than two heartbeats
-  auto next = std::async(std::launch::async, [&] { ranks.join(1)->leave(ExitCode::done, ""); });
-  rank_0.get()->leave(ExitCode::done, "");
-  next.get();
+  Ranks ranks(3);
+  RawRank silent(ranks.port(), hello_of(1, 3));  // its host is gone: no end of the connection comes
+  ranks.each([&](int rank) {
+    if (rank == 1) std::this_thread::sleep_for(300ms);  // more than two heartbeats
+    if (rank == 2) std::this_thread::sleep_for(600ms);  // the start waits for it
+    ranks.join(rank)->leave(ExitCode::done, "");
+  });
+}
+
+// And it is absent, if no next life comes.
+TEST(Claims, ARankThatFellSilentBeforeTheStartIsAbsent) {
+  Ranks ranks(3);
+  ranks.options().peer_timeout = 1s;
+  ranks.options().rendezvous_timeout = 3s;
+  RawRank silent(ranks.port(), hello_of(1, 3));
+  const Failure failure = failure_of([&] { ranks.join(0); });
+  EXPECT_TRUE(says(failure.message, "ranks 1 and 2 of 3 did not come"));
 }
 
 // --- B04: a restarted peer of a live run ---------------------------------------------------------

@@ -166,7 +166,7 @@ TEST(Strangers, AFloodOfWrongSecretsKeepsNobodyOut) {
             hello.has_secret = true;
             hello.facts.push_back({"padding", std::string(30'000, 'x')});
             while (flooding) try {
-                RawRank liar(port, hello);
+                RawRank liar(port, hello, 1s);
                 if (!liar.next()) continue;  // seen off for another
                 liar.send(control::Proof{std::string(32, 'x')}.frame());
                 liar.next();
