@@ -16,6 +16,8 @@
 #include "comm/control_hub.h"
 #include "comm/control_listener.h"
 #include "comm/control_member.h"
+#include "comm/control_mirror.h"
+#include "comm/host_lookup.h"
 
 namespace annulus {
 namespace {
@@ -102,13 +104,16 @@ std::unique_ptr<ControlChannel> join_as_rank_0(const Hello& hello, const Control
   const auto ranks = static_cast<int>(hello.world);
   make_room_for_connections(hello.world, hello.world + Hub::most_guests(ranks));
   Socket listener = listener_of(hello, options);
+  ControlOptions quiet = options;
+  quiet.progress = nullptr;  // the hub tells it
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
     throw NetError(NetError::Kind::system, "no socket pair is to be had");
   auto hub = std::make_unique<Hub>(std::move(listener), Socket(ends[1]), hello, options);
   Connection connection{Socket(ends[0]), answer_limit};
-  ControlOptions quiet = options;
-  quiet.progress = nullptr;  // the hub tells it
+  std::optional<Mirror> mirror;
+  if (options.listener < 0 && !is_loopback(options.host))
+    mirror.emplace(hello, quiet, [&hub](const Refusal& refusal) { hub->step_down(refusal); });
   const auto welcome =
       Applicant(hello, quiet).apply(connection, after(options.rendezvous_timeout + slack));
   if (!welcome) throw NetError(NetError::Kind::closed, "its control channel ended");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "comm/control_secret.h"
+#include "comm/host_lookup.h"
 
 namespace annulus::control {
 namespace {
@@ -27,6 +28,11 @@ constexpr const char* no_answer =
 }
 
 }  // namespace
+
+Connection connect_to_rank_0(const ControlOptions& options, Deadline deadline) {
+  const auto port = static_cast<std::uint16_t>(options.port);
+  return Connection(connect_to(options.host, port, deadline, addresses_of), answer_limit);
+}
 
 Applicant::Applicant(Hello hello, ControlOptions options)
     : hello_(std::move(hello)),
@@ -49,11 +55,9 @@ Applicant::Seat Applicant::find_seat() {
 
 // In pieces, between which people are told.
 Connection Applicant::connect(Deadline deadline) {
-  const auto port = static_cast<std::uint16_t>(options_.port);
   for (;;) {
     try {
-      return Connection(connect_to(options_.host, port, std::min(deadline, next_progress_)),
-                        answer_limit);
+      return connect_to_rank_0(options_, std::min(deadline, next_progress_));
     } catch (const NetError& error) {
       if (Clock::now() >= deadline) throw;
       tell_progress(fmt::format("rank 0 is awaited: {}", error.what()));

@@ -44,6 +44,9 @@ class Applicant {
   std::string waiting_words_;  // rank 0's latest on who is absent
 };
 
+// Tries again until the deadline; see comm/socket.
+Connection connect_to_rank_0(const ControlOptions& options, Deadline deadline);
+
 // Rank 0 gives the rendezvous up first, because it can name who is absent.
 inline constexpr std::chrono::milliseconds slack{2'000};
 

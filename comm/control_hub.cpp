@@ -35,9 +35,7 @@ Hub::Hub(Socket listener, Socket rank_0, const Hello& own, const ControlOptions&
       host_of_rank_0_(own.host),
       rendezvous_deadline_(began_ + options.rendezvous_timeout),
       lobby_(poller_, std::move(listener), options.secret, most_guests(expected_.world),
-             [this](const Hello& hello, Connection& connection, const std::string& proof) {
-               return admit(hello, connection, proof);
-             }),
+             [this](const Lobby::Candidate& candidate) { return admit(candidate); }),
       beat_(options.heartbeat),
       look_(beat_.tick()),
       next_progress_(began_ + first_progress),
@@ -66,6 +64,19 @@ bool Hub::stop_requested() const {
   return stop_;
 }
 
+void Hub::step_down(const Refusal& refusal) {
+  {
+    const std::lock_guard lock(mutex_);
+    stepping_down_ = refusal;
+  }
+  waker_.wake();
+}
+
+std::optional<Refusal> Hub::reason_to_step_down() const {
+  const std::lock_guard lock(mutex_);
+  return stepping_down_;
+}
+
 void Hub::run() {
   try {
     while (!finished()) turn();
@@ -81,7 +92,10 @@ void Hub::turn() {
   const bool time_to_look = look_.due();
   if (time_to_look) look_around();
   if (ended_) return;
-  if (!open_ && present_ == world()) let_all_in();
+  if (!open_) {
+    if (const auto refusal = reason_to_step_down()) return refuse_all(*refusal);
+    if (present_ == world()) let_all_in();
+  }
   if (open_ && !poller_.more_may_wait() &&
       (time_to_look || std::exchange(somebody_is_gone_, false)))
     judge();

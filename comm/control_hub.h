@@ -31,6 +31,9 @@ class Hub {
 
   std::vector<Fact> facts_of(int rank) const;  // after the rendezvous
 
+  // Any thread: this is not the rank 0 that the others look for. Ends the rendezvous, for all.
+  void step_down(const Refusal& refusal);
+
   // Guests that are looked after at once: their descriptors are needed beside the ranks'.
   static std::size_t most_guests(int world);
 
@@ -58,13 +61,13 @@ class Hub {
   void look_around();
   bool finished();
   bool stop_requested() const;
+  std::optional<Refusal> reason_to_step_down() const;
   void end(const Frame& last_word, const std::string& reason);
 
   // The rendezvous (control_hub_rendezvous.cpp).
-  std::optional<Refusal> admit(const Hello& hello, Connection& connection,
-                               const std::string& proof);
+  std::optional<Refusal> admit(const Lobby::Candidate& candidate);
   std::optional<Refusal> refuse_claim(const Hello& hello);
-  void take_seat(const Hello& hello, Connection& connection, const std::string& proof);
+  void take_seat(const Lobby::Candidate& candidate);
   void vacate(int rank);
   void let_all_in();
   void rendezvous();
@@ -120,8 +123,9 @@ class Hub {
   std::string end_reason_;
   Clock::time_point close_at_{};
 
-  mutable std::mutex mutex_;  // guards what other threads touch: stop_ and told_
+  mutable std::mutex mutex_;  // guards what other threads touch
   bool stop_ = false;
+  std::optional<Refusal> stepping_down_;
   std::vector<std::vector<Fact>> told_;
   std::thread thread_;
 };

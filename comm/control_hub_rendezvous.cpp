@@ -15,23 +15,27 @@ constexpr std::chrono::milliseconds between_progress{5'000};
 
 }  // namespace
 
-std::optional<Refusal> Hub::admit(const Hello& hello, Connection& connection,
-                                  const std::string& proof) {
+std::optional<Refusal> Hub::admit(const Lobby::Candidate& candidate) {
+  const Hello& hello = candidate.hello;
   if (ended_) return Refusal{ExitCode::refused, "the run has ended: " + end_reason_};
   if (auto refusal = refuse_hello(hello, expected_)) {
     if (refusal->code == ExitCode::membership) end_with_new_membership(*refusal);
     return refusal;
   }
+  if (hello.rank == 0 && !candidate.is_rank_0) {
+    if (hello.nonce != nonce_of_rank_0_)
+      return refuse_second_claim({.host = host_of_rank_0_}, hello);
+    candidate.connection.close();  // rank 0 looks for itself, and has found itself
+    return std::nullopt;
+  }
   if (auto refusal = refuse_claim(hello)) return refusal;
-  take_seat(hello, connection, proof);
+  take_seat(candidate);
   return std::nullopt;
 }
 
 // A process may come again before the start, when its first connection broke, and one that was
 // started again may take the place of one that is silent. After the start it is another life.
 std::optional<Refusal> Hub::refuse_claim(const Hello& hello) {
-  if (hello.rank == 0 && hello.nonce != nonce_of_rank_0_)
-    return refuse_second_claim({.host = host_of_rank_0_}, hello);
   const Seat& seat = seats_[hello.rank];
   if (seat.state == Seat::State::absent) return std::nullopt;
   if (!open_ && (seat.hello.nonce == hello.nonce || !beats(seat))) return std::nullopt;
@@ -41,13 +45,13 @@ std::optional<Refusal> Hub::refuse_claim(const Hello& hello) {
   return Refusal{ExitCode::refused, end_reason_};
 }
 
-void Hub::take_seat(const Hello& hello, Connection& connection, const std::string& proof) {
-  Seat& seat = seats_[hello.rank];
+void Hub::take_seat(const Lobby::Candidate& candidate) {
+  Seat& seat = seats_[candidate.hello.rank];
   if (std::exchange(seat.state, Seat::State::present) == Seat::State::absent) ++present_;
-  seat.connection.emplace(std::move(connection));
-  seat.hello = hello;
-  seat.proof = proof;
-  poller_.watch(*seat.connection, hello.rank);
+  seat.connection.emplace(std::move(candidate.connection));
+  seat.hello = candidate.hello;
+  seat.proof = candidate.proof;
+  poller_.watch(*seat.connection, seat.hello.rank);
 }
 
 // Who goes away before all are here may come back until the deadline.

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "comm/console.h"
+#include "comm/host_lookup.h"
 
 namespace annulus::control {
 namespace {
@@ -32,10 +33,6 @@ Socket take_over(int listener) {
 }
 
 }  // namespace
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
 
 Socket listen_as_rank_0(const ControlOptions& options) {
   if (options.listener >= 0) return take_over(options.listener);

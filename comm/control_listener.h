@@ -11,8 +11,6 @@
 
 namespace annulus::control {
 
-bool is_loopback(const std::string& host);
-
 // Every address, IPv6 and IPv4, but a loopback host alone; with the queue that thousands of ranks
 // need. Throws NetError; Kind::in_use where another process has the port.
 Socket listen_as_rank_0(const ControlOptions& options);

@@ -158,7 +158,7 @@ void Lobby::take_proof(Guest& guest, const Frame& frame) {
 }
 
 void Lobby::admit(Guest& guest, const Hello& hello, const std::string& proof) {
-  if (const auto refusal = admit_(hello, guest.connection, proof))
+  if (const auto refusal = admit_({hello, guest.connection, proof, guest.kept}))
     refuse(guest, Stranger::refused, *refusal);
 }
 

@@ -20,10 +20,14 @@ namespace annulus::control {
 
 class Lobby {
  public:
-  // Takes the connection of a hello that is let in, or says why it is not. `proof` is what a
-  // welcome to it carries.
-  using Admit =
-      std::function<std::optional<Refusal>(const Hello&, Connection&, const std::string& proof)>;
+  struct Candidate {
+    const Hello& hello;
+    Connection& connection;
+    std::string proof;  // what a welcome to it carries
+    bool is_rank_0;     // over the socket pair
+  };
+  // Takes the connection of who is let in, or says why it is not.
+  using Admit = std::function<std::optional<Refusal>(const Candidate&)>;
 
   static constexpr Poller::Key listener_key = Poller::Key{1} << 62;
   static constexpr Poller::Key first_guest_key = Poller::Key{1} << 32;
