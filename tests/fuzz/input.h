@@ -1,5 +1,6 @@
-// What fuzz targets share: bytes as a span, errors meant for users as the answer to bad input, and
-// the invariants that must hold where there is none. Any other exception ends the target.
+// What fuzz targets share: bytes as a span or a text, errors meant for users as the answer to bad
+// input, and the invariants that must hold where there is none. Any other exception ends the
+// target.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "data/dataset.h"
 #include "kernels/check.h"
@@ -21,16 +23,25 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// A UserError(data) of one line is a good answer.
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+// A UserError of one line with this code is a good answer.
 template <class Read>
-void allow_data_errors(Read read) {
+void allow_errors(ExitCode code, Read read) {
   try {
     read();
   } catch (const UserError& error) {
-    require(error.code() == ExitCode::data);
+    require(error.code() == code);
     for (const char* c = error.what(); *c != '\0'; ++c)
       require(static_cast<unsigned char>(*c) >= ' ');
   }
+}
+
+template <class Read>
+void allow_data_errors(Read read) {
+  allow_errors(ExitCode::data, read);
 }
 
 inline void require_whole(const Dataset& dataset) {

@@ -10,7 +10,11 @@
 #include <vector>
 
 #include "comm/control_messages.h"
+#include "comm/hostfile.h"
+#include "comm/pod_name.h"
 #include "comm/resolv_conf.h"
+#include "comm/tf_config.h"
+#include "comm/topology.h"
 #include "data/checksum.h"
 #include "data/cifar_pickle.h"
 #include "data/idx.h"
@@ -169,6 +173,38 @@ void frames(Seeds& seeds) {
   seeds.write("control", test::bytes_of("\x07" + together));
 }
 
+void write_text(Seeds& seeds, const std::string& target, const std::string& text) {
+  seeds.write(target, test::bytes_of(text));
+}
+
+void clusters(Seeds& seeds) {
+  for (const bool chief : {false, true}) {
+    Topology topology;
+    topology.workers = {{"h0", 1}, {"fd00::7", 2}, {"h2.job.ns.svc", 3}};
+    topology.chief = chief;
+    topology.index = 1;
+    const std::string text = tf_config_text(topology);
+    static_cast<void>(parse_tf_config(text));
+    write_text(seeds, "tf_config", text);
+  }
+  write_text(seeds, "tf_config", R"({"task": {"type": "evaluator", "index": 0}, "cluster": {}})");
+  write_text(seeds, "tf_config", R"({"cluster": {"worker": {"1": "h:1"}}, "task": {"index": 1}})");
+  for (const char* text : {"a slots=8\nb\n# c\n", "a:8\nb:2\n", "fd00::7 slots=2 max_slots=4"}) {
+    static_cast<void>(parse_hostfile("seed", text));
+    write_text(seeds, "hostfile", text);
+  }
+}
+
+void host_names(Seeds& seeds) {
+  for (const char* name : {"a-node-0-1-node-0-12", "a-node-3-0", "a-worker-1", "a-ps-0.b"}) {
+    static_cast<void>(parse_pod_name(name));
+    write_text(seeds, "pod_name", name);
+  }
+  for (const char* name : {"a-node-0-0-7lbsc", "a-node-0--1", "-node-0-1"})
+    write_text(seeds, "pod_name", name);
+  write_text(seeds, "pod_name", std::string(60, 'x') + "-no");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -183,6 +219,8 @@ int main(int argc, char** argv) {
     idx_files(seeds);
     archives(seeds);
     containers(seeds);
+    clusters(seeds);
+    host_names(seeds);
     resolver_settings(seeds);
     frames(seeds);
   } catch (const std::exception& error) {
