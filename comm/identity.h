@@ -28,8 +28,10 @@ struct Identity {
   std::string job;   // equal on all ranks of one run, different in another; may be empty
   std::string note;  // a line for the log, without its end, where a choice may surprise; or empty
 
-  bool a_node_among_others = false;  // of a run on several nodes, each with local_world ranks
-  bool counted = false;              // the nodes were counted in DNS, not told
+  // Where nodes (pods) found each other, each with as many ranks: which this one is, and how many.
+  std::optional<int> node, nodes;
+  bool counted = false;  // the nodes were counted in DNS, not told
+  int ranks_a_node() const { return nodes ? world / *nodes : 1; }
 
   bool alone() const { return world == 1; }
 };

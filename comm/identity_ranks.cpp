@@ -47,7 +47,8 @@ void complete_open_mpi(const Variables& variables, Identity& identity) {
 
 void complete_annulus_launcher(const Variables& variables, Identity& identity) {
   identity.job = variables.text(launcher_environment::job);
-  identity.a_node_among_others = identity.local_world < identity.world;
+  identity.node = variables.number(launcher_environment::node);
+  identity.nodes = variables.number(launcher_environment::nodes);
   identity.counted = variables.text(launcher_environment::counted) == "1";
   const std::string where = variables.text(launcher_environment::rendezvous);
   if (!where.empty())
@@ -116,6 +117,8 @@ DeclaredEnvironment::Table launcher_variables() {
   for (const EnvironmentKnob& knob : std::initializer_list<EnvironmentKnob>{
            {launcher_environment::rendezvous, "", "set by annulus", "where rank 0 listens"},
            {launcher_environment::listener, "", "set by annulus", "rank 0's open socket"},
+           {launcher_environment::node, "", "set by annulus", "index of its node"},
+           {launcher_environment::nodes, "", "set by annulus", "nodes in all"},
            {launcher_environment::counted, "", "set by annulus", "1: nodes were counted in DNS"},
            {launcher_environment::job, "", "set by annulus", "name of the run"},
            {"MASTER_ADDR", "", "set by torchrun or a script", "host of rank 0"},

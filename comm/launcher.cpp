@@ -109,6 +109,7 @@ class Launch {
 
  private:
   void start();
+  LaunchPlace all_here(const Socket& listener) const;
   std::vector<std::pair<std::string, std::string>> identity_of(const LaunchPlace& place,
                                                                int local_rank, int listener) const;
   int global(int local_rank) const;
@@ -157,8 +158,7 @@ int Launch::run() {
 void Launch::start() {
   Socket listener;
   if (!options_.place) listener = listen_on("127.0.0.1", 0);
-  const LaunchPlace place = options_.place.value_or(LaunchPlace{
-      0, options_.ranks, {"127.0.0.1", listener ? listener.local_port() : 0}, random_job(), {}});
+  const LaunchPlace place = options_.place.value_or(all_here(listener));
   const std::vector<CoreShare> shares = share_cores(cores_of_this_process(), options_.ranks);
   for (int local_rank = 0; local_rank < options_.ranks; ++local_rank) {
     const bool inherits = local_rank == 0 && listener;
@@ -184,16 +184,25 @@ void Launch::start() {
   }
 }
 
+LaunchPlace Launch::all_here(const Socket& listener) const {
+  LaunchPlace place;
+  place.world = place.local_world = options_.ranks;
+  if (listener) place.rendezvous = {"127.0.0.1", listener.local_port()};
+  place.job = random_job();
+  return place;
+}
+
 std::vector<std::pair<std::string, std::string>> Launch::identity_of(const LaunchPlace& place,
                                                                      int local_rank,
                                                                      int listener) const {
   namespace names = launcher_environment;
-  std::vector<std::pair<std::string, std::string>> identity = place.environment;
+  std::vector<std::pair<std::string, std::string>> identity;
+  if (place.environment) identity = place.environment(local_rank);
   identity.insert(identity.end(),
                   {{names::rank, std::to_string(global(local_rank))},
                    {names::ranks, std::to_string(place.world)},
-                   {names::local_rank, std::to_string(local_rank)},
-                   {names::local_ranks, std::to_string(options_.ranks)},
+                   {names::local_rank, std::to_string(place.first_local_rank + local_rank)},
+                   {names::local_ranks, std::to_string(place.local_world)},
                    {names::rendezvous, place.rendezvous.text()},
                    {names::job, place.job},
                    {names::listener, listener >= 0 ? std::to_string(listener) : ""}});

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,9 +19,11 @@ namespace annulus {
 // This node among the nodes of a run.
 struct LaunchPlace {
   int first_rank = 0, world = 1;
-  Endpoint rendezvous;  // where rank 0 listens
+  int first_local_rank = 0, local_world = 1;  // on this host, which several nodes may share
+  Endpoint rendezvous;                        // where rank 0 listens
   std::string job;
-  std::vector<std::pair<std::string, std::string>> environment;  // set for each rank
+  // Variables set for a rank, besides its identity; may be empty.
+  std::function<std::vector<std::pair<std::string, std::string>>(int local_rank)> environment;
 };
 
 struct LaunchOptions {

@@ -52,6 +52,14 @@ std::vector<std::pair<std::string, std::string>> torchrun_variables(const Topolo
           {"GROUP_RANK", std::to_string(topology.index)}};
 }
 
+std::string torchrun_text(const Topology& topology) {
+  const Endpoint& first = topology.workers.front();
+  return fmt::format(
+      "PET_MASTER_ADDR={}\nPET_MASTER_PORT={}\nPET_NNODES={}\nPET_NODE_RANK={}\n"
+      "PET_NPROC_PER_NODE={}\n",
+      first.host, first.port, topology.nodes(), topology.index, topology.local_ranks);
+}
+
 std::string hostfile_text(const Topology& topology) {
   std::string text;
   for (const Endpoint& worker : topology.workers)

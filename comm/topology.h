@@ -4,6 +4,7 @@
 // nodes can resolve, without a trailing dot. Made by comm/discovery; called by engine/cli.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,8 @@
 namespace annulus {
 
 struct Topology {
-  std::vector<Endpoint> workers;
-  int index = 0;        // of this node
+  std::vector<Endpoint> workers;  // a host may be empty where only worker 0 was told
+  int index = 0;                  // of this node
   bool chief = false;   // worker 0's task type is "chief", and workers count from 0 behind it
   int local_ranks = 1;  // ranks a node
   bool counted =
@@ -22,9 +23,13 @@ struct Topology {
   std::string job;  // may be empty
 
   int nodes() const { return static_cast<int>(workers.size()); }
+  bool complete() const {
+    return std::none_of(workers.begin(), workers.end(),
+                        [](const Endpoint& worker) { return worker.host.empty(); });
+  }
 };
 
-// {"cluster": {"worker": ["…:12345"]}, "task": {"type": "worker", "index": 0}}
+// Of a complete one: {"cluster": {"worker": ["…:12345"]}, "task": {"type": "worker", "index": 0}}
 std::string tf_config_text(const Topology& topology);
 
 // MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK of one rank
@@ -32,7 +37,10 @@ std::string tf_config_text(const Topology& topology);
 std::vector<std::pair<std::string, std::string>> torchrun_variables(const Topology& topology,
                                                                     int local_rank);
 
-// "host slots=N" a line (Open MPI's mpirun(1), "Host files").
+// What torchrun itself reads, "PET_NNODES=2" a line (its options' names in the environment).
+std::string torchrun_text(const Topology& topology);
+
+// Of a complete one: "host slots=N" a line (Open MPI's mpirun(1), "Host files").
 std::string hostfile_text(const Topology& topology);
 
 }  // namespace annulus

@@ -22,6 +22,7 @@
 #include "engine/cli/man_page.h"
 #include "engine/cli/runs.h"
 #include "engine/cli/saved_options.h"
+#include "engine/cli/topology.h"
 #include "engine/cli/usage_error.h"
 #include "engine/outcome.h"
 #include "kernels/check.h"
@@ -119,6 +120,10 @@ void add_measuring(Commands& commands, const std::vector<std::string>& command_l
       group, "doctor", "What this machine can do for a run, and what to mend",
       annulus::add_doctor_options,
       [](CLI::App&, annulus::DoctorCommand& doctor) { return annulus::run_doctor(doctor); });
+  commands.add<annulus::TopologyCommand>(
+      group, "topology", "The nodes (pods) of this run, in another program's words",
+      annulus::add_topology_options,
+      [](CLI::App&, annulus::TopologyCommand& topology) { annulus::run_topology(topology); });
   commands.add<annulus::BenchAllReduceCommand>(
       group, "bench", "Measure the parts that a run is made of",
       [](CLI::App& app, annulus::BenchAllReduceCommand& allreduce) {

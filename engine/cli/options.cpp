@@ -7,24 +7,11 @@
 #include <cctype>
 #include <functional>
 
+#include "engine/cli/add_option.h"
 #include "engine/model/models.h"
 
 namespace annulus {
 namespace {
-
-// "--batch-size" -> "ANNULUS_BATCH_SIZE".
-std::string environment_twin(const std::string& flag) {
-  std::string name = "ANNULUS_";
-  for (char c : flag.substr(2))
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return name;
-}
-
-template <class T>
-CLI::Option* add(CLI::App& app, const char* group, const std::string& flag, T& value,
-                 const std::string& help) {
-  return app.add_option(flag, value, help)->envname(environment_twin(flag))->group(group);
-}
 
 void add_flag(CLI::App& app, const char* group, const char* flag, const char* help,
               const std::function<void()>& given) {
@@ -37,8 +24,6 @@ std::string model_names() {
   for (const ModelEntry& entry : models()) names += (names.empty() ? "" : "|") + entry.name;
   return names;
 }
-
-constexpr int kMostRanks = 100000;
 
 void add_data_option(CLI::App& app, const char* group, std::string& data) {
   // No envname: an empty --data is resolved by load_datasets, which then knows who chose.
@@ -133,6 +118,7 @@ void add_communication_options(CLI::App& app, TrainCommand& c) {
 void add_measurement_options(CLI::App& app, TrainCommand& c) {
   const char* group = "Measurement";
   add(app, group, "--max-steps", c.options.max_steps, "stop after this many updates; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add_flag(app, group, "--trace", "the last 16 steps of all ranks in RUN/trace.json, for Perfetto",
            [&c] { c.options.trace = true; });
@@ -158,6 +144,7 @@ void add_checkpoint_options(CLI::App& app, TrainCommand& c) {
       ->capture_default_str();
   add(app, group, "--starts-per-update", c.starts_per_update,
       "refuse a further start after so many from one update without progress; 0: never")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add(app, group, "--config", c.config,
       "take what is not said here from the config.json of a run, to repeat it")
@@ -179,38 +166,6 @@ void add_output_options(CLI::App& app, TrainCommand& c) {
 }
 
 }  // namespace
-
-void add_rank_options(CLI::App& app, RankOptions& o) {
-  const char* group = "Ranks";
-  add(app, group, "--ranks", o.ranks,
-      "processes to start on this machine, one a device; auto: one for each device")
-      ->option_text("N|auto")
-      ->check([](const std::string& text) {
-        const bool number = !text.empty() && text.size() < 5 && text != "0" &&
-                            text.find_first_not_of("0123456789") == text.npos;
-        return number || text == "auto" ? "" : "must be auto or a number from 1 to 9999";
-      })
-      ->capture_default_str();
-  add(app, group, "--rank", o.identity.rank,
-      "this process's rank, where nothing starts the ranks for you")
-      ->check(CLI::Range(0, kMostRanks));
-  add(app, group, "--world-size", o.identity.world, "ranks in all")
-      ->check(CLI::Range(1, kMostRanks));
-  add(app, group, "--local-rank", o.identity.local_rank, "this process's rank on this machine")
-      ->check(CLI::Range(0, kMostRanks));
-  add(app, group, "--local-world-size", o.identity.local_world, "ranks on this machine")
-      ->check(CLI::Range(1, kMostRanks));
-  add(app, group, "--rendezvous", o.identity.rendezvous, "where rank 0 listens")
-      ->option_text("HOST:PORT");
-  add(app, group, "--rendezvous-timeout", o.rendezvous_timeout, "until every rank must be there")
-      ->option_text("SECONDS")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
-  add(app, group, "--peer-timeout", o.peer_timeout, "after which a silent rank is lost")
-      ->option_text("SECONDS")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
-}
 
 void add_train_options(CLI::App& app, TrainCommand& c) {
   add_run_options(app, c);

@@ -7,17 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "comm/identity.h"
+#include "engine/cli/rank_options.h"
 #include "engine/train_plan.h"
 
 namespace annulus {
-
-// How this process finds the other ranks.
-struct RankOptions {
-  std::string ranks = "1";  // local ranks to start: a number or "auto"
-  IdentityFlags identity;
-  double rendezvous_timeout = 60, peer_timeout = 5;  // seconds
-};
 
 struct TrainCommand {
   TrainOptions options;
@@ -49,7 +42,6 @@ struct EvalCommand {
   int batch_size = 500;
 };
 
-void add_rank_options(CLI::App& app, RankOptions& options);
 void add_train_options(CLI::App& app, TrainCommand& command);
 void add_eval_options(CLI::App& app, EvalCommand& command);
 

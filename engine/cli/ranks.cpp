@@ -4,15 +4,25 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <nccl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
 
+#include "comm/console.h"
+#include "comm/host_name.h"
 #include "comm/interfaces.h"
 #include "comm/launcher.h"
 #include "comm/mpi_bootstrap.h"
+#include "comm/socket.h"
 #include "engine/build_info.h"
+#include "engine/cli/nodes.h"
 #include "kernels/environment.h"
 
 namespace annulus {
@@ -20,25 +30,6 @@ namespace {
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
-}
-
-// Also where wrong settings of the CPU device show: it reads them at the first call.
-int device_count() {
-  int devices = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
-  if (status == cudaErrorInvalidValue)
-    throw UserError(ExitCode::usage,
-                    "a setting of the CPU device is not valid; its own line above names it");
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && devices == 0))
-    throw UserError(ExitCode::device,
-                    "no device is visible: look at CUDA_VISIBLE_DEVICES and ANNULUS_CPU_DEVICES, "
-                    "and at annulus doctor");
-  CUDA_CHECK(status);
-  return devices;
-}
-
-int wanted_ranks(const std::string& ranks) {
-  return ranks == "auto" ? device_count() : std::stoi(ranks);
 }
 
 // The CPU device's settings for a rank among others, where the user has not set them: one device
@@ -62,12 +53,6 @@ void choose_device(const Identity& identity) {
                                 "{} ranks here",
                                 identity.local_rank, devices, devices));
   CUDA_CHECK(cudaSetDevice(devices == 1 ? 0 : identity.local_rank));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 Fact device_fact() {
@@ -108,47 +93,154 @@ void add_common_facts(const Identity& identity, std::vector<Fact>& facts) {
   facts.push_back(device_fact());
 }
 
-}  // namespace
+// What all ways to begin have in common.
+struct Start {
+  const RankOptions& options;
+  const std::vector<std::string>& command_line;
+  std::vector<Fact> facts;
+  const std::function<int(World&)>& work;
+};
 
-int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
-                 std::vector<Fact> facts, const std::function<int(World&)>& work) {
+int run_alone(const Start& start) {
+  const std::string& ranks = start.options.ranks;
+  const int wanted = ranks.empty() ? 1 : ranks == "auto" ? device_count() : std::stoi(ranks);
+  if (wanted > 1) return launch({.ranks = wanted, .command = start.command_line});
+  device_count();
+  World world;
+  return start.work(world);
+}
+
+std::string secret_of(const std::string& path) {
+  if (path.empty()) return "";
+  std::ifstream file(path, std::ios::binary);
+  std::string secret(std::istreambuf_iterator<char>(file), {});
+  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
+  if (!file || secret.empty())
+    throw UserError(ExitCode::usage,
+                    fmt::format("--secret-file {} {}: mount the same secret into every pod", path,
+                                file ? "is empty" : "cannot be read"));
+  return secret;
+}
+
+ControlOptions control_options(const Start& start, Identity& identity, double seconds_to_meet) {
   const Environment environment = [](const char* name) { return std::getenv(name); };
-  World world{.identity = std::get<Identity>(detect_place(
-                  options.identity, {.environment = environment, .hostname = host_name()})),
-              .deadlines = {},
-              .control = nullptr};
-  Identity& identity = world.identity;
-  if (identity.alone()) {
-    const int ranks = wanted_ranks(options.ranks);
-    if (ranks > 1) return launch({.ranks = ranks, .command = command_line});
-    device_count();
-    return work(world);
-  }
+  const RankOptions& options = start.options;
+  ControlOptions control;
+  control.listener =
+      needs_mpi_rendezvous(identity) ? mpi_rendezvous(identity) : inherited_listener(environment);
+  control.host = identity.rendezvous_host;
+  control.port = identity.rendezvous_port;
+  control.job = options.job.empty() ? identity.job : options.job;
+  control.generation = options.generation;
+  control.secret = secret_of(options.secret_file);
+  control.node = identity.node.value_or(identity.rank);
+  control.local_ranks = identity.ranks_a_node();
+  control.counted = identity.counted;
+  control.rendezvous_timeout = milliseconds(seconds_to_meet);
+  control.peer_timeout = milliseconds(options.peer_timeout);
+  control.progress = [](const std::string& line) { note(fmt::format("annulus: {}\n", line)); };
+  return control;
+}
 
-  world.deadlines = {.listener = needs_mpi_rendezvous(identity) ? mpi_rendezvous(identity)
-                                                                : inherited_listener(environment),
-                     .job = identity.job,
-                     .facts = {},
-                     .rendezvous_timeout = milliseconds(options.rendezvous_timeout),
-                     .peer_timeout = milliseconds(options.peer_timeout)};
-  world.deadlines.host = identity.rendezvous_host;
-  world.deadlines.port = identity.rendezvous_port;
-  share_cpu_device(identity);
+std::function<std::string(const std::vector<int>&)> words_about_absent(const Identity& identity,
+                                                                       const RankOptions& options) {
+  const std::shared_ptr<AbsentWorkers> absent = absent_workers(identity, options);
+  if (!absent) return nullptr;
+  return [absent, ranks_a_node = identity.ranks_a_node()](const std::vector<int>& ranks) {
+    std::vector<int> nodes;
+    for (const int rank : ranks)
+      if (nodes.empty() || nodes.back() != rank / ranks_a_node)
+        nodes.push_back(rank / ranks_a_node);
+    return absent->describe(nodes);
+  };
+}
+
+int run_as_rank(const Start& start, Identity identity, double seconds_to_meet) {
+  World world{.identity = std::move(identity), .deadlines = {}, .control = nullptr};
+  world.deadlines = control_options(start, world.identity, seconds_to_meet);
+  if (world.first()) world.deadlines.absent = words_about_absent(world.identity, start.options);
+  share_cpu_device(world.identity);
   socket_interfaces();  // throws where NCCL_SOCKET_IFNAME matches nothing, before a device is
                         // touched
-  choose_device(identity);
-  add_common_facts(identity, facts);
-  world.deadlines.facts = std::move(facts);
-  world.control = ControlChannel::join(identity, world.deadlines);
+  choose_device(world.identity);
+  world.deadlines.facts = start.facts;
+  add_common_facts(world.identity, world.deadlines.facts);
+  world.control = ControlChannel::join(world.identity, world.deadlines);
   int code = 0;
   try {
-    code = work(world);
+    code = start.work(world);
   } catch (...) {
     world.leave_for_this_exception();
     throw;
   }
   world.control->leave(ExitCode::done, "");
   return code;
+}
+
+// Where a node has one rank it is this process itself, else this becomes their launcher.
+int run_as_node(const Start& start, const NodeIdentity& node) {
+  const Deadline deadline = after(milliseconds(start.options.discovery.timeout));
+  const Topology topology = find_topology(node, start.options);
+  const bool several_here = topology.local_ranks > 1;
+  if (topology.nodes() == 1 && !several_here) return run_alone(start);
+  LaunchOptions here{.ranks = topology.local_ranks, .command = start.command_line};
+  if (topology.nodes() == 1) return launch(here);
+
+  const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
+  const double seconds_to_meet =
+      start.options.rendezvous_timeout.value_or(std::max(1.0, left.count()));
+  if (!several_here) return run_as_rank(start, become_rank(node, topology), seconds_to_meet);
+  here.place = launch_place(topology, seconds_to_meet);
+  return launch(here);
+}
+
+}  // namespace
+
+// Also where wrong settings of the CPU device show: it reads them at the first call.
+int device_count() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaErrorInvalidValue)
+    throw UserError(ExitCode::usage,
+                    "a setting of the CPU device is not valid; its own line above names it");
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && devices == 0))
+    throw UserError(ExitCode::device,
+                    "no device is visible: look at CUDA_VISIBLE_DEVICES and ANNULUS_CPU_DEVICES, "
+                    "and at annulus doctor");
+  CUDA_CHECK(status);
+  return devices;
+}
+
+int device_count_of_a_child() {
+  const pid_t child = fork();
+  if (child == 0) {
+    int devices = 0;
+    const bool counted = cudaGetDeviceCount(&devices) == cudaSuccess;
+    _exit(counted && devices < 255 ? devices : 255);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int devices = child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  return devices > 0 && devices < 255 ? devices : device_count();
+}
+
+int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
+                 std::vector<Fact> facts, const std::function<int(World&)>& work) {
+  const Start start{options, command_line, std::move(facts), work};
+  const Place place = detect_place(options.identity, surroundings(options));
+  if (const auto* evaluator = std::get_if<EvaluatorTask>(&place)) {
+    note(
+        fmt::format("annulus: {} makes this an evaluator, which Annulus does not need: all ranks "
+                    "evaluate; done\n",
+                    evaluator->source));
+    return 0;
+  }
+  if (const auto* node = std::get_if<NodeIdentity>(&place)) return run_as_node(start, *node);
+  const Identity& identity = std::get<Identity>(place);
+  if (!identity.note.empty()) note(fmt::format("annulus: {}\n", identity.note));
+  return identity.alone() ? run_alone(start)
+                          : run_as_rank(start, identity, options.rendezvous_timeout.value_or(60));
 }
 
 }  // namespace annulus

@@ -61,12 +61,13 @@ TEST(Identity, AnnulusLauncherIsTheInnermostAndHasObeyedTheFlags) {
   EXPECT_EQ(identity.rendezvous_host, "127.0.0.1");
   EXPECT_EQ(identity.rendezvous_port, 4000);
   EXPECT_EQ(identity.job, "abc");
-  EXPECT_TRUE(identity.a_node_among_others);
+  EXPECT_EQ(identity.node, 1);
+  EXPECT_EQ(identity.ranks_a_node(), 2);
   EXPECT_FALSE(identity.counted);
   around.variables["ANNULUS_LAUNCHER_COUNTED"] = "1";
   EXPECT_TRUE(rank(around).counted);
   around.variables["ANNULUS_LAUNCHER_LOCAL_RANKS"] = "4";
-  EXPECT_FALSE(rank(around).a_node_among_others);
+  EXPECT_FALSE(rank(around).node);
 }
 
 TEST(Identity, FlagsBeatTheEnvironment) {

@@ -135,9 +135,13 @@ std::optional<LaunchPlace> place_of(const char* text) {
   LaunchPlace place;
   std::string rendezvous;
   std::istringstream(text) >> place.first_rank >> place.world >> rendezvous;
+  place.local_world = place.world;
   place.rendezvous = parse_endpoint("LAUNCHED_AS", rendezvous);
   place.job = "launched";
-  place.environment = {{"LAUNCHED_SAYS", "hello"}};
+  place.environment = [](int local_rank) {
+    return std::vector{
+        std::pair<std::string, std::string>{"LAUNCHED_SAYS", fmt::format("hello {}", local_rank)}};
+  };
   return place;
 }
 

@@ -126,7 +126,7 @@ TEST(Launcher, ANodeAmongOthersNamesItsRanksByTheirPlaceInTheRun) {
   EXPECT_EQ(outcome.out, "") << "rank 0 is elsewhere";
   for (const char* line :
        {"[rank 2] ANNULUS_LAUNCHER_RANKS=4\n", "[rank 3] ANNULUS_LAUNCHER_LOCAL_RANK=1\n",
-        "[rank 2] ANNULUS_LAUNCHER_RENDEZVOUS=host-a:12345\n", "[rank 2] LAUNCHED_SAYS=hello\n",
+        "[rank 2] ANNULUS_LAUNCHER_RENDEZVOUS=host-a:12345\n", "[rank 2] LAUNCHED_SAYS=hello 0\n",
         "[rank 2] epoch\n", "rank 3 ended with code 6"})
     EXPECT_TRUE(has(outcome.err, line)) << outcome.err;
 }

@@ -121,6 +121,8 @@ TEST_F(Cli, ErrorsAreOneLineWithTheirCode) {
       {"train --data empty", 3, {"empty: no data set", "CIFAR-10"}},
       {"train --lr nan --data synthetic", 2, {"--lr nan"}},
       {"train --seed -1 --data synthetic", 2, {"--seed"}},
+      {"train --max-steps -1 --data synthetic", 2, {"--max-steps"}},
+      {"train --starts-per-update -1 --data synthetic", 2, {"--starts-per-update"}},
       {"train --data synthetic --model mlp --max-steps 1 --out full >/dev/full", 6, {"stdout"}},
       {"train --device cuda --data synthetic", 4, {"cuda", "CPU device"}},
       {"train --data synthetic --out file/run", 6, {"file/run"}},
