@@ -89,19 +89,21 @@ struct Found {
 Found wait_for(Resolver& resolver, const Wanted& wanted, DiscoveryPace& pace) {
   if (const std::string& host = wanted.names.front(); is_numeric_address(host) || is_loopback(host))
     return {host, {host}};
-  for (;;) {
-    const std::vector<DnsAnswer> answers = resolver.ask(wanted.names, pace.round_deadline());
+  for (DnsAnswer heard;;) {
+    std::vector<DnsAnswer> answers = resolver.ask(wanted.names, pace.round_deadline());
     for (std::size_t i = 0; i < answers.size(); ++i)
       if (answers[i].found()) return {wanted.names[i], answers[i].addresses};
-    const DnsAnswer& answer = answers.front();
+    // Silence in a round that the deadline cuts short is no news.
+    if (!pace.over() || answers.front().status != DnsAnswer::Status::timeout)
+      heard = std::move(answers.front());
     pace.progress(fmt::format("waiting for {} ({}) after {}", short_name(wanted.names.front()),
-                              answer.words(), pace.waited()));
+                              heard.words(), pace.waited()));
     pace.pause();
     if (pace.over())
-      throw PeerError(ExitCode::rendezvous, -1,
-                      fmt::format("discovery: {} {}: {} after {}; {}", wanted.role,
-                                  wanted.names.front(), answer.words(), pace.waited(),
-                                  dns_advice(answer, wanted.role == "own name")));
+      throw PeerError(
+          ExitCode::rendezvous, -1,
+          fmt::format("discovery: {} {}: {} after {}; {}", wanted.role, wanted.names.front(),
+                      heard.words(), pace.waited(), dns_advice(heard, wanted.role == "own name")));
   }
 }
 

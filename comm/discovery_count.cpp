@@ -169,6 +169,7 @@ std::vector<int> CountingRound::lower_sample(int end, int turn) const {
 int count_workers(Resolver& resolver, WorkerNames& names, int own, const DiscoveryOptions& options,
                   DiscoveryPace& pace) {
   Candidate candidate;
+  WorkerCount heard;
   for (int turn = 0;; ++turn) {
     const Deadline round_start = steady_clock::now();
     const WorkerCount count =
@@ -176,12 +177,15 @@ int count_workers(Resolver& resolver, WorkerNames& names, int own, const Discove
     const bool enough = count.workers >= options.min_workers;
     if (count.workers) candidate.take(*count.workers, round_start);
     if (enough && round_start - candidate.since >= options.settle) return *count.workers;
-    pace.progress(progress_text(names, count, options.min_workers, options.settle, pace.waited()));
+    // Silence in a round that the deadline cuts short is no news.
+    if (turn == 0 || !pace.over() || count.answer.status != DnsAnswer::Status::timeout)
+      heard = count;
+    pace.progress(progress_text(names, heard, options.min_workers, options.settle, pace.waited()));
     if (enough)
       pace.pause(candidate.since + options.settle, options.settle / 2);
     else
       pace.pause();
-    if (pace.over()) give_up(names, count, own, options.min_workers, pace.waited());
+    if (pace.over()) give_up(names, heard, own, options.min_workers, pace.waited());
   }
 }
 

@@ -57,7 +57,7 @@ std::vector<DnsServer> system_servers() {
   std::vector<DnsServer> servers;
   for (const std::string& address : read_resolv_conf().nameservers) {
     try {
-      servers.emplace_back(address.find(':') == std::string::npos ? address : "[" + address + "]");
+      servers.emplace_back(address);
     } catch (const UserError&) {
       continue;
     }

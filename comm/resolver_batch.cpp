@@ -205,8 +205,10 @@ DnsServer::DnsServer(const std::string& address) {
   if (address.empty() || ares_set_servers_ports_csv(channel_, address.c_str()) == ARES_SUCCESS)
     return;
   ares_destroy(channel_);
-  throw UserError(ExitCode::usage,
-                  fmt::format("DNS server '{}' is no address: 10.96.0.10, [fd00::a]:53", address));
+  throw UserError(
+      ExitCode::usage,
+      fmt::format("DNS server '{}' is no address such as 10.96.0.10, fd00::a, [fd00::a]:53",
+                  address));
 }
 
 DnsServer::DnsServer(DnsServer&& other) noexcept

@@ -16,7 +16,8 @@ namespace annulus {
 // socket while questions are under way, and none in between.
 class DnsServer {
  public:
-  explicit DnsServer(const std::string& address);  // "10.96.0.10", "[::1]:5353"; "": c-ares's own
+  explicit DnsServer(
+      const std::string& address);  // "10.96.0.10", "::1", "[::1]:5353"; "": c-ares's
   DnsServer(DnsServer&& other) noexcept;
   ~DnsServer();
 

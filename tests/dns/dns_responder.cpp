@@ -102,6 +102,18 @@ std::optional<DnsQuestion> parse_question(std::string_view request) {
   return question;
 }
 
+sockaddr_storage socket_address(const std::string& numeric) {
+  sockaddr_storage address{};
+  if (numeric.find(':') != std::string::npos) {
+    address.ss_family = AF_INET6;
+    inet_pton(AF_INET6, numeric.c_str(), &reinterpret_cast<sockaddr_in6*>(&address)->sin6_addr);
+  } else {
+    address.ss_family = AF_INET;
+    inet_pton(AF_INET, numeric.c_str(), &reinterpret_cast<sockaddr_in*>(&address)->sin_addr);
+  }
+  return address;
+}
+
 [[noreturn]] void throw_system(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
@@ -122,18 +134,19 @@ std::vector<DnsStep> always(Code code) {
   return {step};
 }
 
-DnsResponder::DnsResponder(DnsZone zone, const std::string& address)
+DnsResponder::DnsResponder(const DnsZone& zone, const std::string& address)
     : address_(address), started_(std::chrono::steady_clock::now()) {
-  for (auto& [name, steps] : zone) publish(name, std::move(steps));
-  socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  for (const auto& [name, steps] : zone) publish(name, steps);
+  sockaddr_storage bound = socket_address(address);
+  socket_ = socket(bound.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket_ < 0) throw_system("socket");
-  sockaddr_in bound{};
-  bound.sin_family = AF_INET;
-  inet_pton(AF_INET, address.c_str(), &bound.sin_addr);
   socklen_t length = sizeof bound;
-  if (bind(socket_, reinterpret_cast<sockaddr*>(&bound), length) != 0) throw_system("bind");
+  if (bind(socket_, reinterpret_cast<sockaddr*>(&bound), length) != 0) {
+    close(socket_);
+    throw_system("bind");
+  }
   getsockname(socket_, reinterpret_cast<sockaddr*>(&bound), &length);
-  port_ = ntohs(bound.sin_port);
+  port_ = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);  // at sin6_port's place
   // Many workers ask at once; root may go beyond the system's limit.
   const int buffer = 8 << 20;
   if (setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0)
@@ -147,7 +160,10 @@ DnsResponder::~DnsResponder() {
   close(socket_);
 }
 
-std::string DnsResponder::server() const { return fmt::format("{}:{}", address_, port_); }
+std::string DnsResponder::server() const {
+  return address_.find(':') == std::string::npos ? fmt::format("{}:{}", address_, port_)
+                                                 : fmt::format("[{}]:{}", address_, port_);
+}
 
 void DnsResponder::publish(const std::string& name, std::vector<DnsStep> steps) {
   const std::lock_guard lock(mutex_);

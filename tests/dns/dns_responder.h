@@ -36,12 +36,13 @@ std::vector<DnsStep> always(DnsStep::Code code);
 
 class DnsResponder {
  public:
-  explicit DnsResponder(DnsZone zone, const std::string& address = "127.0.0.1");
+  // `address` is numeric; any free port. Throws std::system_error where there is no such address.
+  explicit DnsResponder(const DnsZone& zone, const std::string& address = "127.0.0.1");
   ~DnsResponder();
   DnsResponder(const DnsResponder&) = delete;
   DnsResponder& operator=(const DnsResponder&) = delete;
 
-  std::string server() const;  // "127.0.0.1:41000", as Resolver takes it
+  std::string server() const;  // "127.0.0.1:41000", "[::1]:41000", as Resolver takes it
 
   void publish(const std::string& name, std::vector<DnsStep> steps);  // while it runs
   void clear_counts();
