@@ -72,7 +72,7 @@ TEST_F(NodesProgram, NodesOfAnotherNumberOfRanksAreRefusedByName) {
   const auto second = start(
       "second", fmt::format("{} --workers {} --index 1 --ranks 2 --out nodes", kTrain, workers));
   const auto first =
-      start("first", fmt::format("{} --workers {} --index 0 --rendezvous-timeout 20 --out nodes",
+      start("first", fmt::format("{} --workers {} --index 0 --rendezvous-timeout 5 --out nodes",
                                  kTrain, workers));
   EXPECT_EQ(second->code(), 202) << second->err();
   EXPECT_NE(first->code(), 0) << first->err();
