@@ -15,10 +15,9 @@ constexpr milliseconds pause{1'000};
 
 }  // namespace
 
-Mirror::Mirror(const Hello& hello, const ControlOptions& options,
-               std::function<void(const Refusal&)> on_other)
-    : hello_(hello),
-      options_(options),
+Mirror::Mirror(Hello hello, ControlOptions options, std::function<void(const Refusal&)> on_other)
+    : hello_(std::move(hello)),
+      options_(std::move(options)),
       on_other_(std::move(on_other)),
       thread_([this] { run(); }) {}
 

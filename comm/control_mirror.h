@@ -17,8 +17,7 @@ namespace annulus::control {
 class Mirror {
  public:
   // `on_other` gets the other's refusal, from the mirror's thread.
-  Mirror(const Hello& hello, const ControlOptions& options,
-         std::function<void(const Refusal&)> on_other);
+  Mirror(Hello hello, ControlOptions options, std::function<void(const Refusal&)> on_other);
   ~Mirror();
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;

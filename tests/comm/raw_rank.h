@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,11 @@ inline control::Hello hello_of(int rank, int world, std::uint64_t nonce = 1) {
 
 inline Socket knock(int port, std::chrono::seconds patience = std::chrono::seconds{20}) {
   return connect_to("127.0.0.1", static_cast<std::uint16_t>(port), after(patience));
+}
+
+inline std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator folder("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(folder), end(folder)));
 }
 
 // Closed with a reset instead of an end.

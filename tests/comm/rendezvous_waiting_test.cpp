@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -124,11 +123,6 @@ TEST(Waiting, ALateRankZeroIsWaitedFor) {
                                    std::to_string(options.port)));
     EXPECT_TRUE(says(of_rank.all()[0], "Connection refused"));
   }
-}
-
-std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator folder("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(folder), end(folder)));
 }
 
 // B15.
