@@ -16,6 +16,7 @@
 #include "comm/console.h"
 #include "comm/control.h"
 #include "comm/discovery.h"
+#include "comm/socket.h"
 #include "tests/dns/dns_responder.h"
 
 namespace {
