@@ -82,7 +82,7 @@ class Run {
     for (int worker = 0; worker < workers_; ++worker)
       threads.emplace_back([this, worker] { work(worker); });
     for (std::thread& thread : threads) thread.join();
-    if (failed_) throw std::runtime_error("a worker failed; its line stands above");
+    if (failed_) throw std::runtime_error("workers failed; the first line stands above");
     Turn turn;
     for (const Trip& trip : trips_) {
       turn.found = std::max(turn.found, trip.found - options_.spread);
@@ -101,8 +101,7 @@ class Run {
       trips_[worker].in = seconds_since(begin_);
       channel->leave(ExitCode::done, "");
     } catch (const std::exception& error) {
-      failed_ = true;
-      note(fmt::format("worker {}: {}\n", worker, error.what()));
+      if (!failed_.exchange(true)) note(fmt::format("worker {}: {}\n", worker, error.what()));
     }
   }
 
