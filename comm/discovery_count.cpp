@@ -70,7 +70,7 @@ std::string progress_text(const WorkerNames& names, const WorkerCount& count, in
   throw PeerError(ExitCode::rendezvous, -1,
                   found +
                       ", but the count did not hold; tell it with --nodes, or wait longer with "
-                      "--rendezvous-timeout");
+                      "--discovery-timeout");
 }
 
 }  // namespace
