@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "comm/identity_host_name.h"
 #include "comm/identity_nodes.h"
 #include "comm/identity_ranks.h"
 #include "comm/launcher_environment.h"

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "comm/identity_host_name.h"
 #include "comm/identity_operators.h"
 #include "comm/pod_name.h"
 #include "comm/tf_config.h"
@@ -13,11 +14,9 @@
 namespace annulus::identity {
 namespace {
 
-const DeclaredEnvironment kDeclared(
-    "Pods: which one this is (flags beat them)",
-    {{"TF_CONFIG", "", "JSON, set by TFJob, Volcano or a user", "all workers, and which this is"},
-     {"JOB_COMPLETION_INDEX", "", "set by Kubernetes", "index, compared with the host name's"},
-     {"KUBERNETES_SERVICE_HOST", "", "set by Kubernetes", "tells that this is a pod"}});
+const DeclaredEnvironment kDeclared("Pods: which one this is (flags beat them)",
+                                    {{"TF_CONFIG", "", "JSON, set by TFJob, Volcano or a user",
+                                      "all workers, and which this is"}});
 
 std::optional<NodeClaim> detect_tf_config(const PodSurroundings& pod) {
   const std::string text = pod.variables.text("TF_CONFIG");
@@ -116,76 +115,7 @@ void add_pod_name(NodeIdentity& node, const PodName& pod) {
   if (node.job.empty()) node.job = pod.job;
 }
 
-// Under hostNetwork the host name is the machine's and may be like a worker's by chance.
-void require_completion_index(const PodSurroundings& pod, const PodName& name) {
-  const std::optional<int> completion = pod.variables.number("JOB_COMPLETION_INDEX");
-  const int within_job = name.pattern == PodName::Pattern::replica ? 0 : name.index;
-  if (completion && *completion != within_job)
-    refuse(
-        "host name says {}, JOB_COMPLETION_INDEX says {} ('{}'): under hostNetwork the host name "
-        "is the machine's; give --index and --workers",
-        within_job, *completion, printable(pod.host));
-}
-
-Identity alone(std::string note = "") {
-  Identity identity;
-  identity.source = "alone";
-  identity.note = std::move(note);
-  return identity;
-}
-
-Place place_of_unknown_name(const PodSurroundings& pod) {
-  const std::optional<int> completion = pod.variables.number("JOB_COMPLETION_INDEX");
-  if (completion.value_or(0) > 0)
-    refuse(
-        "JOB_COMPLETION_INDEX {} but host name '{}' does not say how the other pods are called: "
-        "give --workers and --index",
-        *completion, printable(pod.host));
-  return alone();
-}
-
-// Operators tell a job of several pods more than a name, and a job of one nothing else.
-Place place_of_role(const PodSurroundings& pod, const PodName& name, std::optional<int> nodes) {
-  if (!nodes && name.index == 0)
-    return alone(fmt::format("alone: nothing says of other pods beside host name {}", pod.host));
-  if (!nodes)
-    refuse(
-        "host name '{}' is {} {} of a job, and nothing says of how many: give --nodes, or "
-        "--nodes 1 to run alone",
-        printable(pod.host), name.role, name.index);
-  NodeIdentity node;
-  node.index = name.index;
-  return node;
-}
-
-Place place_by_host_name(const PodSurroundings& pod, std::optional<int> nodes) {
-  if (!in_a_pod(pod.all))
-    return alone(pod.pod ? fmt::format("alone: host name {} is like a worker's, but this is no pod",
-                                       pod.host)
-                         : "");
-  const std::optional<PodName> name = parse_pod_name(pod.host);  // here a wrong one counts
-  if (!name) return place_of_unknown_name(pod);
-  NodeIdentity node;
-  if (name->role == "node") {
-    require_completion_index(pod, *name);
-    node.index = name->index;
-  } else {
-    Place place = place_of_role(pod, *name, nodes);
-    if (!std::holds_alternative<NodeIdentity>(place)) return place;
-    node = std::get<NodeIdentity>(place);
-  }
-  node.source = "host name";
-  add_pod_name(node, *name);
-  return node;
-}
-
 }  // namespace
-
-bool in_a_pod(const Surroundings& surroundings) {
-  const Variables variables(surroundings.environment);
-  return surroundings.in_cluster || variables.given("JOB_COMPLETION_INDEX") ||
-         variables.given("KUBERNETES_SERVICE_HOST");
-}
 
 PodSurroundings pod_surroundings(const Surroundings& surroundings) {
   PodSurroundings pod{Variables(surroundings.environment),

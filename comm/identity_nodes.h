@@ -25,9 +25,6 @@ struct PodSurroundings {
 
 PodSurroundings pod_surroundings(const Surroundings& surroundings);
 
-// Whether this process runs in a pod; else a host name that looks like a worker's is a machine's.
-bool in_a_pod(const Surroundings& surroundings);
-
 // The place that the environment and the host name give; Identity (alone) where they give none.
 // `nodes` (--nodes) completes a host name that does not say how many there are.
 Place detect_node(const Surroundings& surroundings, std::optional<int> nodes);

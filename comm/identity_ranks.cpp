@@ -132,7 +132,7 @@ DeclaredEnvironment::Table launcher_variables() {
            {"OMPI_MCA_ess_base_jobid", "", "set by Open MPI", "name of the run"},
            {"FLUX_JOB_ID", "", "set by Flux", "name of the run"},
            {"SLURM_STEP_NUM_TASKS", "", "set by Slurm", "ranks in all, before SLURM_NTASKS"},
-           {"SLURM_STEP_ID", "", "set by Slurm", "the step; none of its tasks outside one"},
+           {"SLURM_STEP_ID", "", "set by Slurm", "which step; SLURM_* is read inside one alone"},
            {"SLURM_JOB_ID", "", "set by Slurm", "name of the run"},
            {"SLURM_STEP_NODELIST", "", "set by Slurm", "its first node has rank 0"},
            {"SLURM_STEP_TASKS_PER_NODE", "", "set by Slurm", "ranks on each host"},

@@ -94,6 +94,14 @@ TEST(Topology, VariablesOfTorchrun) {
   EXPECT_EQ(torchrun_variables(topology, 3), expected);
 }
 
+TEST(Topology, SettingsOfTorchrun) {
+  Topology topology = with_chief(1);
+  topology.local_ranks = 8;
+  EXPECT_EQ(torchrun_text(topology),
+            "PET_MASTER_ADDR=c\nPET_MASTER_PORT=1\nPET_NNODES=3\nPET_NODE_RANK=1\n"
+            "PET_NPROC_PER_NODE=8\n");
+}
+
 TEST(Topology, HostfileOfMpi) {
   Topology topology = with_chief(0);
   topology.local_ranks = 8;
