@@ -41,7 +41,7 @@ void add_node_options(CLI::App& app, RankOptions& o) {
       ->check(CLI::Range(1, kMostRanks));
   add(app, kNodes, "--workers", o.identity.workers,
       "all of them in order, instead of what a launcher says or DNS knows")
-      ->option_text("HOST:PORT,…");
+      ->option_text("HOST:PORT,HOST:PORT");
   add(app, kNodes, "--index", o.identity.index, "this node's place in --workers, from 0")
       ->check(CLI::Range(0, kMostRanks));
   add(app, kNodes, "--min-workers", o.discovery.min_workers,
@@ -85,10 +85,10 @@ void add_rank_options(CLI::App& app, RankOptions& o) {
               "after which a silent rank is lost")
       ->capture_default_str();
   add(app, kRanks, "--job-id", o.job, "a rank of another job is refused (JobSet's uid)")
-      ->option_text("TEXT");
+      ->option_text("ID");
   add(app, kRanks, "--job-generation", o.generation,
       "a rank of another life of the job is refused (JobSet's restart attempt)")
-      ->option_text("TEXT");
+      ->option_text("ID");
   add(app, kRanks, "--secret-file", o.secret_file,
       "whose bytes all ranks share; who does not know them is refused")
       ->option_text("FILE");

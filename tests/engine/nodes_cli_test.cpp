@@ -71,11 +71,41 @@ TEST_F(NodesProgram, NodesOfAnotherNumberOfRanksAreRefusedByName) {
   const std::string workers = two_workers();
   const auto second = start(
       "second", fmt::format("{} --workers {} --index 1 --ranks 2 --out nodes", kTrain, workers));
-  const auto first =
-      start("first", fmt::format("{} --workers {} --index 0 --rendezvous-timeout 5 --out nodes",
-                                 kTrain, workers));
+  const auto first = start(
+      "first",
+      fmt::format("{} --workers {} --index 0 --rendezvous-timeout 5 --out nodes", kTrain, workers));
   EXPECT_EQ(second->code(), 202) << second->err();
   EXPECT_NE(first->code(), 0) << first->err();
+}
+
+TEST_F(NodesProgram, ASharedSecretLetsInAWrongOneDoesNot) {
+  std::ofstream(folder_ / "secret") << "sesame\n";
+  std::ofstream(folder_ / "other") << "open\n";
+  const std::string workers = two_workers();
+  const auto command = [&](int index, const char* file) {
+    return fmt::format(
+        "{} --workers {} --index {} --secret-file {} --discovery-timeout 60 --out nodes", kTrain,
+        workers, index, file);
+  };
+  const auto first = start("first", command(0, "secret"));
+  const auto stranger = start("stranger", command(1, "other"));
+  EXPECT_EQ(stranger->code(), 2) << stranger->err();
+  EXPECT_NE(stranger->err().find("secret"), std::string::npos) << stranger->err();
+  EXPECT_EQ((stranger->err() + first->err()).find("sesame"), std::string::npos);
+  const auto second = start("second", command(1, "secret"));
+  EXPECT_EQ(first->code(), 0) << first->err();
+  EXPECT_EQ(second->code(), 0) << second->err();
+}
+
+TEST_F(NodesProgram, WhatNobodyToldIsAskedFor) {
+  const Outcome missing =
+      run("train --data synthetic --secret-file nothing --workers a:1,b:1 "
+          "--index 0");
+  EXPECT_EQ(missing.code, 2) << missing.err;
+  EXPECT_NE(missing.err.find("--secret-file nothing"), std::string::npos) << missing.err;
+  const Outcome no_index = run("train --data synthetic --workers a:1,b:1");
+  EXPECT_EQ(no_index.code, 2) << no_index.err;
+  EXPECT_NE(no_index.err.find("--index"), std::string::npos) << no_index.err;
 }
 
 TEST_F(NodesProgram, TopologyAsTfConfigTorchrunAndHostfile) {
