@@ -7,12 +7,16 @@
 
 #include "comm/control.h"
 #include "comm/discovery_words.h"
+#include "kernels/check.h"
 
 namespace annulus {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+// No job has so many workers: a wildcard in the cluster's own domain answers.
+constexpr int kLongestStep = 1 << 17;
 
 // Thrown by see() and caught by run(): neither there nor absent, so the round tells no number.
 struct Unclear {
@@ -139,6 +143,12 @@ int CountingRound::first_absent(int expected) {
   const int base = low;
   for (int step = 1; high < 0; step *= 2) {
     const int next = base + step;
+    if (step > kLongestStep)
+      throw UserError(
+          ExitCode::usage,
+          fmt::format("discovery: DNS knows even {}: it answers for every name, so that "
+                      "workers cannot be counted; tell their number with --nodes",
+                      names_.of(low)));
     if (there(next))
       low = next;
     else

@@ -30,6 +30,7 @@ class CountingRound {
   CountingRound(Resolver& resolver, WorkerNames& names, int own, Deadline deadline)
       : resolver_(resolver), names_(names), own_(own), deadline_(deadline) {}
 
+  // Throws UserError (usage) where a wildcard answers for every index.
   // `expected`: the last round's number, looked at first; 0 where there was none. `turn`: which of
   // the many lower indices are asked this time.
   WorkerCount run(int expected, int turn);
@@ -51,7 +52,7 @@ class CountingRound {
 };
 
 // Until two equal rounds at least `settle` apart show at least `min_workers`. Throws PeerError
-// (rendezvous) at the deadline.
+// (rendezvous) at the deadline, and what a round does.
 int count_workers(Resolver& resolver, WorkerNames& names, int own, const DiscoveryOptions& options,
                   DiscoveryPace& pace);
 

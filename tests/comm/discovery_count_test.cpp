@@ -155,6 +155,14 @@ TEST(CountWorkers, FailuresForAWhileAreWaitedOut) {
   recovery.join();
 }
 
+TEST(CountWorkers, AWildcardInTheClustersOwnDomainIsSeen) {
+  const DnsResponder dns({{"*.tfd.ml.svc.cluster.local", published("203.0.113.9")}});
+  const std::string words =
+      discovery_error(pod(0, std::nullopt), short_times(dns.server()), ExitCode::usage);
+  EXPECT_NE(words.find("answers for every name"), std::string::npos) << words;
+  EXPECT_LE(dns.questions(), 40);
+}
+
 TEST(CountWorkers, OneAloneEndsAtTheDeadline) {
   const DnsResponder dns(pods_published(1));
   DiscoveryOptions options = short_times(dns.server());
