@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds first_pause{250}, longest_pause{5'000};
+constexpr milliseconds first_pause{100}, longest_pause{5'000};
 constexpr milliseconds longest_round{5'000};
 constexpr milliseconds first_progress{2'000}, between_progress{5'000};
 
@@ -38,7 +38,7 @@ std::string DiscoveryPace::waited() const {
 }
 
 void DiscoveryPace::pause(Deadline until, milliseconds at_least) const {
-  const milliseconds usual = std::clamp(since(started_) / 2, first_pause, longest_pause);
+  const milliseconds usual = std::clamp(since(started_) / 8, first_pause, longest_pause);
   const milliseconds spread = usual * (index_ % 8) / 32;
   std::this_thread::sleep_until(
       std::min({until, deadline_, after(std::max(usual, at_least) + spread)}));

@@ -19,7 +19,8 @@ class DiscoveryPace {
   Deadline round_deadline() const;  // for the answers of one round
   std::string waited() const;       // "12 s"
 
-  // Half of what was waited so far, from 250 ms to 5 s; not beyond `until`, nor the deadline.
+  // An eighth of what was waited so far, from 100 ms to 5 s, so that waiting longer than need be
+  // stays a small part of the whole; not beyond `until`, nor the deadline.
   void pause(Deadline until = Deadline::max(),
              std::chrono::milliseconds at_least = std::chrono::milliseconds{0}) const;
 
