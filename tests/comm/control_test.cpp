@@ -8,8 +8,8 @@
 #include <random>
 
 #include "comm/control_messages.h"
-#include "comm/socket.h"
 #include "tests/comm/control_ranks.h"
+#include "tests/comm/raw_rank.h"
 
 namespace annulus {
 namespace {
@@ -236,20 +236,10 @@ TEST(Control, ARankThatTakesNoDataIsLost) {
   ranks.options().peer_timeout = 2s;
   std::atomic<bool> ended{false};
   std::thread deaf([&] {
-    const Socket socket =
-        connect_to("127.0.0.1", static_cast<std::uint16_t>(ranks.port()), after(20s));
-    const auto say = [&](const Frame& frame) {
-      const std::string bytes = encode(frame);
-      socket.send(bytes.data(), bytes.size(), after(20s));
-    };
-    say(Hello{.job = "test", .rank = 1, .world = 2, .nonce = 1, .host = "deaf"}.frame());
-    char byte = 0;
-    socket.receive(&byte, 1, after(20s));  // the welcome begins
-    try {
-      say(Contribution{Contribution::Answer::text_of_rank_0, "broadcast", ""}.frame());
-      for (; !ended; std::this_thread::sleep_for(50ms)) say(Heartbeat{}.frame());
-    } catch (const NetError&) {  // hung up on, as it should be
-    }
+    RawRank rank(ranks.port(), hello_of(1, 2));
+    EXPECT_EQ(rank.next()->type, FrameType::welcome);
+    rank.send(Contribution{Contribution::Answer::text_of_rank_0, "broadcast", ""}.frame());
+    for (; !ended; std::this_thread::sleep_for(50ms)) rank.send(Heartbeat{}.frame());
   });
   const auto channel = ranks.join(0);
   channel->broadcast(std::string(32 << 20, 'x'));

@@ -21,8 +21,8 @@ namespace {
 
 using namespace test;
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool memory_is_ours = false;  // AddressSanitizer keeps what was freed
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool memory_is_ours = false;  // sanitizers keep what was freed, and shadows of all
 #else
 constexpr bool memory_is_ours = true;
 #endif
