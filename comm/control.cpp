@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +17,7 @@
 #include "comm/control_member.h"
 #include "comm/control_mirror.h"
 #include "comm/host_lookup.h"
+#include "comm/host_name.h"
 
 namespace annulus {
 namespace {
@@ -39,12 +39,6 @@ class RankZero : public Member {
  private:
   std::unique_ptr<Hub> hub_;
 };
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::uint64_t random_nonce() {
   std::random_device source;

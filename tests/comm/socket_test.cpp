@@ -142,9 +142,9 @@ TEST(Socket, TheOtherSideGoneIsSeenAndRaisesNoSignal) {
             Kind::closed);
 }
 
-TEST(Socket, APortInUseIsAnErrorOfTheSystem) {
+TEST(Socket, APortInUseIsToldApart) {
   const Socket first = listen_on("127.0.0.1", 0);
-  EXPECT_EQ(failure_of([&] { listen_on("127.0.0.1", first.local_port()); }), Kind::system);
+  EXPECT_EQ(failure_of([&] { listen_on("127.0.0.1", first.local_port()); }), Kind::in_use);
 }
 
 TEST(Socket, MovingHandsTheDescriptorOn) {
