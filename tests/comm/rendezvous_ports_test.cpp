@@ -79,6 +79,16 @@ TEST(Ports, OneIsTakenAgainAtOnce) {
   }
 }
 
+// The kernel keeps a killed rank 0's ends of connections for a minute.
+TEST(Ports, OneWithConnectionsThatLingerIsTakenAgain) {
+  Socket listener = listen_on("", 0);
+  const int port = listener.local_port();
+  const Socket peer = knock(port);
+  listener.accept(after(20s)).close();
+  listener.close();
+  EXPECT_EQ(listen_on("", static_cast<std::uint16_t>(port)).local_port(), port);
+}
+
 // B08.
 TEST(Ports, OneOfOutgoingConnectionsIsWarnedOf) {
   using control::ephemeral_port_warning;
