@@ -130,15 +130,14 @@ TEST_F(NodesProgram, TopologyPassesTfConfigOn) {
 TEST_F(NodesProgram, AnEvaluatorEndsWellAParameterServerDoesNot) {
   const std::string cluster =
       R"("cluster": {"worker": ["w:1"], "ps": ["p:1"], "evaluator": ["e:1"]})";
-  const Outcome evaluator =
-      run("train --data synthetic",
-          fmt::format("TF_CONFIG='{{{}, \"task\": {{\"type\": \"evaluator\", \"index\": 0}}}}'",
-                      cluster));
+  const Outcome evaluator = run(
+      "train --data synthetic",
+      fmt::format(R"(TF_CONFIG='{{{}, "task": {{"type": "evaluator", "index": 0}}}}')", cluster));
   EXPECT_EQ(evaluator.code, 0);
   EXPECT_EQ(std::count(evaluator.err.begin(), evaluator.err.end(), '\n'), 1) << evaluator.err;
   const Outcome server =
       run("train --data synthetic",
-          fmt::format("TF_CONFIG='{{{}, \"task\": {{\"type\": \"ps\", \"index\": 0}}}}'", cluster));
+          fmt::format(R"(TF_CONFIG='{{{}, "task": {{"type": "ps", "index": 0}}}}')", cluster));
   EXPECT_EQ(server.code, 2);
   EXPECT_NE(server.err.find("ps is not supported"), std::string::npos) << server.err;
 }
