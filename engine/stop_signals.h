@@ -2,7 +2,8 @@
 // first: timeout(1) sends two in a row), they end the process at once with 128 plus the signal's
 // number; in between they are only noted, and the ranks agree on the update after which they stop.
 // As process 1 of a container nothing would end us otherwise: the kernel's default does not hold
-// there. Called by `annulus train` and the trainer.
+// there. Called by `annulus train`,
+// `annulus topology` and the trainer.
 #pragma once
 
 #include <optional>

@@ -7,6 +7,7 @@
 #include "comm/topology.h"
 #include "engine/cli/add_option.h"
 #include "engine/cli/nodes.h"
+#include "engine/stop_signals.h"
 #include "kernels/check.h"
 
 namespace annulus {
@@ -58,6 +59,7 @@ void add_topology_options(CLI::App& app, TopologyCommand& command) {
 }
 
 void run_topology(const TopologyCommand& command) {
+  install_stop_signals();  // the wait for the others may be long, and this be process 1
   print_line(rendered(topology_of_this_process(command.ranks), command.format));
 }
 
