@@ -121,6 +121,7 @@ class Hub {
 
   bool ended_ = false;  // the last word was sent
   std::string end_reason_;
+  std::optional<Refusal> refused_all_;  // it ended before it began
   Clock::time_point close_at_{};
 
   mutable std::mutex mutex_;  // guards what other threads touch

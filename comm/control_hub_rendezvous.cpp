@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds between_progress{5'000};
 
 std::optional<Refusal> Hub::admit(const Lobby::Candidate& candidate) {
   const Hello& hello = candidate.hello;
+  if (refused_all_) return refused_all_;  // it comes to the same start a little later
   if (ended_) return Refusal{ExitCode::refused, "the run has ended: " + end_reason_};
   if (auto refusal = refuse_hello(hello, expected_)) {
     if (refusal->code == ExitCode::membership) end_with_new_membership(*refusal);
@@ -126,7 +127,10 @@ void Hub::end_with_new_membership(const Refusal& refusal) {
     refuse_all(refusal);
 }
 
-void Hub::refuse_all(const Refusal& refusal) { end(refusal.frame(), refusal.reason); }
+void Hub::refuse_all(const Refusal& refusal) {
+  refused_all_ = refusal;
+  end(refusal.frame(), refusal.reason);
+}
 
 std::vector<int> Hub::absent() const {
   std::vector<int> ranks;
