@@ -230,6 +230,19 @@ TEST(Claims, ALateJoinerBeforeTheStartEndsAllWhereWorkersWereCounted) {
   expect_membership(rank_0.get(), "2");
 }
 
+TEST(Claims, WhoComesToAStartThatWasCalledOffIsToldTheSame) {
+  Ranks ranks(3);
+  ranks.options().counted = true;
+  auto rank_0 = std::async(std::launch::async, [&] { return failure_of([&] { ranks.join(0); }); });
+  RawRank late(ranks.port(), hello_of(3, 4));
+  EXPECT_EQ(late.refusal().code, ExitCode::membership);
+  RawRank second(ranks.port(), hello_of(1, 3));  // while rank 0 lingers
+  EXPECT_EQ(second.refusal().code, ExitCode::membership);
+  late.close();
+  second.close();
+  EXPECT_EQ(rank_0.get().code, ExitCode::membership);
+}
+
 TEST(Claims, ALateJoinerInARunEndsAllWhereWorkersWereCounted) {
   for (const int index : {1, 2}) {  // one of them is a seat of the run
     Ranks ranks(2);
