@@ -19,7 +19,8 @@ struct DiscoveryFlags {
 };
 
 struct RankOptions {
-  std::string ranks;  // of this node: a number or "auto"; empty: 1, in a pod auto
+  std::string ranks;       // of this node: a number or "auto"; empty: below, in a pod auto
+  int ranks_if_alone = 1;  // in all: those of the run that is gone on with or repeated
   IdentityFlags identity;
   DiscoveryFlags discovery;
   std::optional<double> rendezvous_timeout;  // seconds; not told: 60, in a pod what discovery left

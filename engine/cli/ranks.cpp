@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -103,7 +104,9 @@ struct Start {
 
 int run_alone(const Start& start) {
   const std::string& ranks = start.options.ranks;
-  const int wanted = ranks.empty() ? 1 : ranks == "auto" ? device_count() : std::stoi(ranks);
+  const int wanted = ranks.empty()     ? start.options.ranks_if_alone
+                     : ranks == "auto" ? device_count()
+                                       : std::stoi(ranks);
   if (wanted > 1) return launch({.ranks = wanted, .command = start.command_line});
   device_count();
   World world;
@@ -188,7 +191,7 @@ int run_as_node(const Start& start, const NodeIdentity& node) {
 
   const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
   const double seconds_to_meet =
-      start.options.rendezvous_timeout.value_or(std::max(1.0, left.count()));
+      start.options.rendezvous_timeout.value_or(std::max(1.0, std::ceil(left.count())));
   if (!several_here) return run_as_rank(start, become_rank(node, topology), seconds_to_meet);
   here.place = launch_place(topology, seconds_to_meet);
   return launch(here);

@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kAutomatic = "auto";
+constexpr int kMostRanks = 9999;
 
 bool is_run(const fs::path& folder) {
   std::error_code ignored;
@@ -74,14 +75,23 @@ void give(CLI::App& app, const std::string& key, const Json& value) {
   option->run_callback();
 }
 
-// Returns the SHA-256 of the run's data.
-std::string give_all(CLI::App& app, const fs::path& path) try {
+// What of a run is no option of the command line.
+struct Saved {
+  std::string data_checksum;
+  int ranks;  // in all, where --ranks means those of one node
+};
+
+Saved give_all(CLI::App& app, const fs::path& path) try {
   const Json config = read_config(path);
   for (const auto& [key, value] : config.items())
-    if (key != "data") give(app, key, value);
+    if (key != "data" && key != "ranks") give(app, key, value);
   for (const auto& [key, value] : config.at("recipe").get<Json::object_t>()) give(app, key, value);
   give(app, "data", config.at("data").at("source"));
-  return config.at("data").at("sha256");
+  const Saved saved{config.at("data").at("sha256"), config.value("ranks", 1)};
+  if (saved.ranks < 1 || saved.ranks > kMostRanks)
+    throw UserError(ExitCode::data,
+                    fmt::format("ranks in a run's config.json is {}; is it damaged?", saved.ranks));
+  return saved;
 } catch (const Json::exception&) {
   throw UserError(ExitCode::data,
                   fmt::format("{}: is not a run's config.json; is it damaged?", path.string()));
@@ -108,11 +118,15 @@ std::optional<ResumeTarget> resume_target(const TrainCommand& command) {
 }
 
 void take_saved_options(CLI::App& app, TrainCommand& command) {
-  if (!command.config.empty()) command.data_checksum = give_all(app, command.config);
+  if (!command.config.empty()) {
+    const Saved saved = give_all(app, command.config);
+    command.data_checksum = saved.data_checksum;
+    command.ranks.ranks_if_alone = saved.ranks;
+  }
   const std::optional<ResumeTarget> target = resume_target(command);
   if (!target) return;
   if (is_run(target->run)) {
-    give_all(app, target->run / kConfig);
+    command.ranks.ranks_if_alone = give_all(app, target->run / kConfig).ranks;
     if (command.out.empty()) command.out = target->run.string();
   } else if (command.out.empty()) {
     throw UserError(ExitCode::usage,

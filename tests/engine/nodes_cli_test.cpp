@@ -56,6 +56,23 @@ TEST_F(NodesProgram, TwoShellsHoldTheBitsOfVirtualRanks) {
   EXPECT_EQ(weights("nodes"), weights_of_virtual_ranks(2));
 }
 
+// The run was of two ranks in all; --ranks means those of one node.
+TEST_F(NodesProgram, ARunOfTwoNodesGoesOnOnTwoNodes) {
+  const std::string workers = two_workers();
+  const auto command = [&](const std::string& run, int index) {
+    return fmt::format("{} --workers {} --index {}", run, workers, index);
+  };
+  const std::string begin = std::string(kTrain) + " --out nodes --checkpoint-every 4";
+  const auto second = start("second", command(begin, 1)), first = start("first", command(begin, 0));
+  EXPECT_EQ(first->code(), 0) << first->err();
+  EXPECT_EQ(second->code(), 0) << second->err();
+  const std::string on = "train --resume nodes --max-steps 12";
+  const auto third = start("third", command(on, 1)), fourth = start("fourth", command(on, 0));
+  EXPECT_EQ(third->code(), 0) << third->err();
+  EXPECT_EQ(fourth->code(), 0) << fourth->err();
+  EXPECT_NE(fourth->err().find("global batch 8 (2 x 4)"), std::string::npos) << fourth->err();
+}
+
 TEST_F(NodesProgram, TwoNodesOfTwoDevices) {
   const std::string workers = two_workers();
   const auto command = [&](int index) {
