@@ -87,7 +87,7 @@ Saved give_all(CLI::App& app, const fs::path& path) try {
     if (key != "data" && key != "ranks") give(app, key, value);
   for (const auto& [key, value] : config.at("recipe").get<Json::object_t>()) give(app, key, value);
   give(app, "data", config.at("data").at("source"));
-  const Saved saved{config.at("data").at("sha256"), config.value("ranks", 1)};
+  Saved saved{config.at("data").at("sha256"), config.value("ranks", 1)};
   if (saved.ranks < 1 || saved.ranks > kMostRanks)
     throw UserError(ExitCode::data,
                     fmt::format("ranks in a run's config.json is {}; is it damaged?", saved.ranks));
