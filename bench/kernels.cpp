@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device_peaks.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "kernels/cuda.h"
@@ -24,6 +25,7 @@ struct Options {
   std::string filter;
   unsigned int threads = usable_cores();
   bool json = false;
+  std::string peaks = "host";
   StopRule stop;
 };
 
@@ -63,20 +65,36 @@ constexpr const char* kHeader = "{:<31} {:<57} {:>9} {:>7} {:>8} {:>8} {:>6} {:>
 constexpr const char* kRow =
     "{:<31} {:<57} {:>9.4f} {:>6.1f}% {:>8} {:>8.2f} {:>5.1f}% {:>7.2f} {:>5.1f}%\n";
 
-void print_header(const Machine& machine) {
-  fmt::print("{} thread{}, peaks measured now: {:.1f} GFLOP/s fp32, {:.1f} GB/s memory\n\n",
-             machine.threads, machine.threads == 1 ? "" : "s", machine.gflops, machine.gbytes);
+// What rates are shares of: of the cores that compute, or of the device as its libraries reach it.
+struct Peaks {
+  std::string of;  // "2 threads"
+  double gflops, gbytes;
+};
+
+Peaks measure_peaks(const Options& options) {
+  if (options.peaks == "device") {
+    const DevicePeaks device = measure_device_peaks();
+    return {"the device", device.gflops, device.gbytes};
+  }
+  const Machine host = measure_machine(options.threads);
+  return {fmt::format("{} thread{}", host.threads, host.threads == 1 ? "" : "s"), host.gflops,
+          host.gbytes};
+}
+
+void print_header(const Peaks& peaks) {
+  fmt::print("{}, peaks measured now: {:.1f} GFLOP/s fp32, {:.1f} GB/s memory\n\n", peaks.of,
+             peaks.gflops, peaks.gbytes);
   fmt::print(kHeader, "kernel", "shape", "ms", "noise", "samples", "GFLOP/s", "peak", "GB/s",
              "peak");
 }
 
-void print_row(const Result& r, const Machine& machine) {
+void print_row(const Result& r, const Peaks& peaks) {
   fmt::print(kRow, r.kernel, r.shape, r.timing.median * 1e3, r.timing.noise * 100, r.timing.samples,
-             r.gflops, r.gflops / machine.gflops * 100, r.gbytes, r.gbytes / machine.gbytes * 100);
+             r.gflops, r.gflops / peaks.gflops * 100, r.gbytes, r.gbytes / peaks.gbytes * 100);
   std::fflush(stdout);
 }
 
-nlohmann::json to_json(const std::vector<Result>& results, const Machine& machine) {
+nlohmann::json to_json(const std::vector<Result>& results, const Peaks& peaks) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Result& r : results)
     rows.push_back({{"kernel", r.kernel},
@@ -86,12 +104,9 @@ nlohmann::json to_json(const std::vector<Result>& results, const Machine& machin
                     {"samples", r.timing.samples},
                     {"gflops", r.gflops},
                     {"gbytes_per_sec", r.gbytes},
-                    {"share_of_flops", r.gflops / machine.gflops},
-                    {"share_of_bandwidth", r.gbytes / machine.gbytes}});
-  return {{"machine",
-           {{"threads", machine.threads},
-            {"gflops", machine.gflops},
-            {"gbytes_per_sec", machine.gbytes}}},
+                    {"share_of_flops", r.gflops / peaks.gflops},
+                    {"share_of_bandwidth", r.gbytes / peaks.gbytes}});
+  return {{"peaks", {{"of", peaks.of}, {"gflops", peaks.gflops}, {"gbytes_per_sec", peaks.gbytes}}},
           {"kernels", rows}};
 }
 
@@ -123,19 +138,19 @@ int run(const Options& options) {
                options.filter);
     return 2;
   }
-  show_progress("measuring the machine");
-  const Machine machine = measure_machine(options.threads);
+  show_progress("measuring the peaks");
+  const Peaks peaks = measure_peaks(options);
   show_progress("");
-  if (!options.json) print_header(machine);
+  if (!options.json) print_header(peaks);
 
   std::vector<Result> results;
   for (const auto& [kernel, make] : work) {
     show_progress(fmt::format("{} of {}: {}", results.size() + 1, work.size(), kernel));
     results.push_back(bench_case(kernel, make(), options.stop));
     show_progress("");
-    if (!options.json) print_row(results.back(), machine);
+    if (!options.json) print_row(results.back(), peaks);
   }
-  if (options.json) fmt::print("{}\n", to_json(results, machine).dump(2));
+  if (options.json) fmt::print("{}\n", to_json(results, peaks).dump(2));
   return 0;
 }
 
@@ -154,6 +169,9 @@ int parse_and_run(int argc, char** argv) {
   app.add_option("--threads", options.threads, "threads of the CPU device and of the peaks")
       ->check(CLI::Range(1, 1024))
       ->option_text(fmt::format("N={}", options.threads));
+  app.add_option("--peaks", options.peaks, "what rates are shares of: the host's cores, the device")
+      ->check(CLI::IsMember({"host", "device"}))
+      ->option_text("host|device");
   app.add_flag("--json", options.json, "one JSON object on stdout instead of the table");
   app.add_option("--min-time", options.stop.min_seconds, "each case is timed at least this long")
       ->check(CLI::PositiveNumber)

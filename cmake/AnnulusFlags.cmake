@@ -5,24 +5,36 @@ option(ANNULUS_WERROR "Warnings are errors (CI turns it on)" OFF)
 option(ANNULUS_CHECKED_SPANS "Check every Span index (slow; on in the debug and sanitizer presets)" OFF)
 set(ANNULUS_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address,undefined' or 'thread'")
 
-add_compile_options(-march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math
-                    -Wall -Wextra -Wpedantic -Werror=return-type -fdiagnostics-color=auto
-                    -Wno-missing-field-initializers)  # designated initialisers name what differs
+set(ANNULUS_CXX_OPTIONS
+  -march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+  -Wall -Wextra -Wpedantic -Werror=return-type -fdiagnostics-color=auto
+  -Wno-missing-field-initializers)  # designated initialisers name what differs
 if(ANNULUS_WERROR)
-  add_compile_options(-Werror)
+  list(APPEND ANNULUS_CXX_OPTIONS -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # NVIDIA's and our kernels' pragmas are GCC's; operators of what a template does not use are fine.
+  list(APPEND ANNULUS_CXX_OPTIONS -Wno-unknown-pragmas)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 takes "text" + std::string apart wrongly at -O3 and then warns (its bugs 105329, 105651).
-  add_compile_options(-Wno-restrict)
+  list(APPEND ANNULUS_CXX_OPTIONS -Wno-restrict)
 endif()
 if(ANNULUS_SANITIZE)
-  add_compile_options(-fsanitize=${ANNULUS_SANITIZE} -fno-omit-frame-pointer
-                      -fno-sanitize-recover=all)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # What the sanitizers add to the standard library's headers makes GCC 12 warn inside <regex>.
-    add_compile_options(-Wno-maybe-uninitialized)
-  endif()
+  list(APPEND ANNULUS_CXX_OPTIONS -fsanitize=${ANNULUS_SANITIZE} -fno-omit-frame-pointer
+                                  -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ANNULUS_SANITIZE})
+  # GCC defines macros for this, clang has __has_feature: the sources ask for ours.
+  if(ANNULUS_SANITIZE MATCHES address)
+    add_compile_definitions(ANNULUS_ASAN)
+  else()
+    add_compile_definitions(ANNULUS_TSAN)
+  endif()
+endif()
+if(ANNULUS_CUDA)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${ANNULUS_CXX_OPTIONS}>")
+else()
+  add_compile_options(${ANNULUS_CXX_OPTIONS})
 endif()
 if(ANNULUS_CHECKED_SPANS)
   add_compile_definitions(ANNULUS_CHECKED_SPANS)

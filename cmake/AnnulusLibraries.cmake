@@ -8,7 +8,6 @@ find_package(Protobuf REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(cares REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)  # optional: `mpirun annulus train`
 find_package(ibverbs)  # optional: `annulus doctor` reads InfiniBand with it

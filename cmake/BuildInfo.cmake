@@ -19,9 +19,8 @@ add_custom_command(
   COMMENT "Asking git for the commit" VERBATIM)
 add_custom_target(annulus_build_commit DEPENDS ${build_commit_header}.stamp)
 
-get_directory_property(build_flags COMPILE_OPTIONS)
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
-list(JOIN build_flags " " build_flags)
+list(JOIN ANNULUS_CXX_OPTIONS " " build_flags)
 string(STRIP "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}} ${build_flags}" build_flags)
 
 add_library(annulus_build_info STATIC engine/build_info.cpp)
@@ -33,4 +32,5 @@ target_compile_definitions(annulus_build_info PRIVATE
   ANNULUS_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
   ANNULUS_COMPILE_FLAGS="${build_flags}"
   ANNULUS_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
+  ANNULUS_CUDA_VERSION="${CUDAToolkit_VERSION}"
   ANNULUS_ONEDNN_VERSION="${dnnl_VERSION}")

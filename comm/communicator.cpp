@@ -56,7 +56,8 @@ Communicator::Communicator(int rank, int world, ControlChannel& control,
     : rank_(rank),
       world_(world),
       control_(control),
-      rendezvous_timeout_(deadlines.rendezvous_timeout) {
+      rendezvous_timeout_(deadlines.rendezvous_timeout),
+      exit_patience_(deadlines.exit_patience) {
   CUDA_CHECK(cudaGetDevice(&link_->device));
 }
 
@@ -64,8 +65,9 @@ void Communicator::join() {
   const std::string bytes = share_unique_id(rank_, control_);
   ncclUniqueId id{};
   bytes.copy(id.internal, sizeof id.internal);
-  control_.on_loss([weak = std::weak_ptr(link_)](const Loss&) {
+  control_.on_loss([weak = std::weak_ptr(link_), patience = exit_patience_](const Loss& loss) {
     if (const auto link = weak.lock()) {
+      link->backstop.arm(loss.code, loss.message, patience);
       cudaSetDevice(link->device);
       link->freeze_and_abort();
     }
@@ -75,12 +77,36 @@ void Communicator::join() {
     config.blocking = 0;
     return ncclCommInitRankConfig(&link_->comm, world_, id, rank_, &config);
   });
+  const std::lock_guard lock(link_->calls);
+  if (!link_->aborted) link_->memory.join(link_->comm);
 }
 
 Communicator::~Communicator() {
-  if (std::uncaught_exceptions()) abort();  // what is queued will never be answered
+  if (std::uncaught_exceptions() || !finalize()) abort();  // what is queued will never be answered
+  {
+    const std::lock_guard lock(link_->calls);
+    if (!link_->aborted.exchange(true) && link_->comm) ncclCommDestroy(link_->comm);
+  }
+  link_->backstop.disarm();
+}
+
+// Whether what all ranks have queued is done, so that destroying does not wait for it.
+bool Communicator::finalize() {
+  ncclResult_t result = ncclSuccess;
+  if (const std::lock_guard lock(link_->calls); !link_->aborted && link_->comm) {
+    link_->memory.leave();
+    result = ncclCommFinalize(link_->comm);
+  }
+  return settle(result, std::chrono::steady_clock::now() + rendezvous_timeout_) == ncclSuccess;
+}
+
+// The memory keeps the link, as it may be freed after this object.
+std::shared_ptr<void> Communicator::allocate(std::size_t bytes) {
   const std::lock_guard lock(link_->calls);
-  if (!link_->aborted.exchange(true) && link_->comm) ncclCommDestroy(link_->comm);
+  return {link_->memory.allocate(bytes), [link = link_](void* data) {
+            const std::lock_guard lock(link->calls);
+            link->memory.free(data);
+          }};
 }
 
 ncclResult_t Communicator::Link::state() {
@@ -108,6 +134,8 @@ void Communicator::Link::freeze_and_abort() {
   if (comm && ncclCommGetAsyncError(comm, &result) == ncclSuccess && result == ncclSuccess)
     flight_record.confirm(ended);
   flight_record.freeze();
+  memory.abort();
+  if (lock.owns_lock()) lock.unlock();  // nobody calls NCCL any more, and it may wait for graphs
   if (comm) ncclCommAbort(comm);
 }
 
@@ -116,16 +144,22 @@ template <class Call>
 void Communicator::call(const char* name, Call&& nccl_call) {
   ncclResult_t result = ncclRemoteError;
   if (const std::lock_guard lock(link_->calls); !link_->aborted) result = nccl_call();
-  const auto deadline = std::chrono::steady_clock::now() + rendezvous_timeout_;
-  for (Pause pause; result == ncclInProgress; pause()) {
-    if (std::chrono::steady_clock::now() > deadline)
-      throw PeerError(ExitCode::rendezvous, -1,
-                      fmt::format("{}: not done after {} ms; does every rank reach the others' "
-                                  "NCCL ports? (NCCL_SOCKET_IFNAME, --rendezvous-timeout)",
-                                  name, rendezvous_timeout_.count()));
-    result = link_->state();
-  }
+  result = settle(result, std::chrono::steady_clock::now() + rendezvous_timeout_);
+  if (result == ncclInProgress)
+    throw PeerError(ExitCode::rendezvous, -1,
+                    fmt::format("{}: not done after {} ms; does every rank reach the others' "
+                                "NCCL ports? (NCCL_SOCKET_IFNAME, --rendezvous-timeout)",
+                                name, rendezvous_timeout_.count()));
   if (result != ncclSuccess) fail(result, name);
+}
+
+// What the call came to; still in progress at the deadline.
+ncclResult_t Communicator::settle(ncclResult_t result,
+                                  std::chrono::steady_clock::time_point deadline) {
+  for (Pause pause; result == ncclInProgress && std::chrono::steady_clock::now() < deadline;
+       pause())
+    result = link_->state();
+  return result;
 }
 
 // The channel knows who is lost and why; NCCL at best knows that somebody is.
@@ -139,11 +173,10 @@ void Communicator::fail(ncclResult_t result, const char* name) {
        may_be_a_peer && !control_.lost() && std::chrono::steady_clock::now() < deadline;)
     pause();
   if (const auto loss = control_.lost()) throw PeerError(loss->code, loss->rank, loss->message);
-  if (peer)
-    throw PeerError(ExitCode::peer_lost, -1,
-                    fmt::format("{}: {}: {}", name, ncclGetErrorString(result), words));
-  throw DeviceError(
-      fmt::format("{}: {}: {}; rank {}", name, ncclGetErrorString(result), words, rank_));
+  const std::string text = fmt::format("{}: {}: {}", name, ncclGetErrorString(result), words);
+  link_->backstop.arm(peer ? ExitCode::peer_lost : ExitCode::device_fault, text, exit_patience_);
+  if (peer) throw PeerError(ExitCode::peer_lost, -1, text);
+  throw DeviceError(fmt::format("{}; rank {}", text, rank_));
 }
 
 void Communicator::all_reduce(Span<float> values, const Stream& stream, const Phase& phase) {
@@ -189,6 +222,18 @@ void Communicator::broadcast(Span<float> values, const Stream& stream) {
                          stream.get());
   });
   link_->flight_record.queued_on(stream);
+}
+
+// Under call(), as a graph must not be launched once the communicator is gone.
+void Communicator::launch(const GraphExec& graph, const Stream& stream, const Captured& captured,
+                          std::size_t step) {
+  link_->flight_record.launching(captured, step);
+  control_.set_phase(link_->flight_record.phase());
+  call("cudaGraphLaunch", [&] {
+    graph.launch(stream);
+    return ncclSuccess;
+  });
+  link_->flight_record.launched();
 }
 
 void Communicator::check() {

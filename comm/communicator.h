@@ -1,18 +1,23 @@
 // The communicator: NCCL behind RAII, for one rank. Invariant: nothing here waits for ever. Made
-// without blocking and polled against a deadline; a lost peer, which the control channel reports,
-// aborts it; wait() looks at the event, NCCL's asynchronous error and the channel in turn. Called
-// by engine/step (collectives) and engine/trainer (set-up, waits).
+// and ended without blocking and polled against a deadline; a lost peer, which the control channel
+// reports, aborts it; wait() looks at the event, NCCL's asynchronous error and the channel in turn.
+// Where the abort itself hangs, the process ends (exit_backstop.h). Called by engine/step
+// (collectives) and engine/trainer (set-up, waits).
 #pragma once
 
 #include <nccl.h>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "comm/control.h"
+#include "comm/exit_backstop.h"
 #include "comm/flight_record.h"
+#include "comm/registered_memory.h"
 #include "kernels/cuda.h"
 
 namespace annulus {
@@ -38,6 +43,9 @@ class Communicator {
   int world() const { return world_; }
   ncclComm_t get() const { return link_->comm; }  // to be asked; collectives go through this class
 
+  // Device memory for what is all-reduced every step, before join() or after.
+  std::shared_ptr<void> allocate(std::size_t bytes);
+
   // Sums over ranks, in place, on the stream. The phase is for the flight record and for the
   // others, should this rank be lost.
   void all_reduce(Span<float> values, const Stream& stream, const Phase& phase);
@@ -59,6 +67,17 @@ class Communicator {
 
   void broadcast(Span<float> values, const Stream& stream);  // from rank 0
 
+  // Collectives in a graph: those that `queue` calls on captured streams, and a launch of the graph
+  // that holds them, as that step's. NCCL has taken each one in when its call returns, so the
+  // capture may end behind `queue`. The graph must be gone before this object, or abort(), as NCCL
+  // waits for that.
+  using Captured = std::vector<FlightRecord::Collective>;
+  Captured captured(const std::function<void()>& queue) {
+    return link_->flight_record.captured(queue);
+  }
+  void launch(const GraphExec& graph, const Stream& stream, const Captured& captured,
+              std::size_t step);
+
   // Until the event is done. Throws PeerError when a peer is lost, DeviceError on NCCL's error.
   void wait(const Event& event);
 
@@ -76,6 +95,8 @@ class Communicator {
   template <class Call>
   void call(const char* name, Call&& nccl_call);
   [[noreturn]] void fail(ncclResult_t result, const char* name);
+  ncclResult_t settle(ncclResult_t result, std::chrono::steady_clock::time_point deadline);
+  bool finalize();
 
   // What the channel's thread needs when a peer is lost; it may outlive this object by a moment.
   struct Link {
@@ -88,11 +109,13 @@ class Communicator {
     std::mutex calls;  // held inside NCCL's calls, so that abort does not pull comm away
     std::atomic<bool> aborted{false};
     FlightRecord flight_record;
+    RegisteredMemory memory;
+    ExitBackstop backstop;
   };
 
   int rank_, world_;
   ControlChannel& control_;
-  std::chrono::milliseconds rendezvous_timeout_;
+  std::chrono::milliseconds rendezvous_timeout_, exit_patience_;
   std::shared_ptr<Link> link_ = std::make_shared<Link>();
 };
 

@@ -79,9 +79,10 @@ std::unique_ptr<ControlChannel> join_rank_0(const Hello& hello, const ControlOpt
   }
   throw UserError(
       ExitCode::usage,
-      fmt::format("rank 0 cannot listen: port {} in use: end the program that has it, or choose "
-                  "another port for all workers by TF_WORKER_PORT or --rendezvous",
-                  options.port));
+      fmt::format(
+          "rank 0 cannot listen: port {} in use: end the program that has it, or choose "
+          "another port for all workers: in --workers, or by TF_WORKER_PORT or --rendezvous",
+          options.port));
 }
 
 Socket listener_of(const Hello& hello, const ControlOptions& options) {

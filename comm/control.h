@@ -36,7 +36,7 @@ struct Fact {
   enum class Rule {
     must_agree,    // else UserError (usage) on every rank, showing both values and both ranks
     should_agree,  // else a warning on stderr of rank 0
-    must_differ,   // two ranks on one device
+    must_differ,   // a device: else UserError (device) on every rank
     tell           // only told: rank 0 can read it (facts_of)
   };
   std::string name, value;
@@ -67,6 +67,8 @@ struct ControlOptions {
   std::chrono::milliseconds peer_timeout{5'000};  // a rank silent for so long is lost
   // A rank that lives but does not come to a collective for so long is lost, too.
   std::chrono::milliseconds collective_timeout{600'000};
+  // A rank that has lost a peer ends within so long, even if its device never comes back.
+  std::chrono::milliseconds exit_patience{60'000};
 };
 
 // Where a rank is, for the message when it is lost. Plain numbers: written on the hot path.
@@ -87,7 +89,7 @@ struct Loss {
 class ControlChannel {
  public:
   // The rendezvous. Throws PeerError (rendezvous, 200) that names the absent ranks, PeerError
-  // (refused, 202) or UserError (usage) with rank 0's reason.
+  // (refused, 202) or UserError (usage, device) with rank 0's reason.
   static std::unique_ptr<ControlChannel> join(const Identity& identity,
                                               const ControlOptions& options);
   virtual ~ControlChannel() = default;

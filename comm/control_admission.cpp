@@ -133,7 +133,7 @@ FactCheck compare_facts(const std::vector<Hello>& ranks) {
         check.refusal = usage(reason, "start all ranks with the same program and options");
     } else if (fact.rule == Fact::Rule::must_differ) {
       const std::string reason = coincidence(ranks, fact.name);
-      if (!reason.empty()) check.refusal = usage(reason, "give each rank its own");
+      if (!reason.empty()) check.refusal = {ExitCode::device, reason + ": give each rank its own"};
     }
     if (check.refusal) break;
   }

@@ -23,7 +23,8 @@ constexpr const char* no_answer =
     R"(turn that off (annotation sidecar.istio.io/inject: "false"))";
 
 [[noreturn]] void throw_refusal(const Refusal& refusal) {
-  if (refusal.code == ExitCode::usage) throw UserError(refusal.code, refusal.reason);
+  if (refusal.code == ExitCode::usage || refusal.code == ExitCode::device)
+    throw UserError(refusal.code, refusal.reason);
   throw PeerError(refusal.code, -1, refusal.reason);
 }
 

@@ -40,7 +40,10 @@ const std::vector<Poller::Key>& Poller::wait(std::chrono::milliseconds timeout) 
   const int count = epoll_wait(epoll_.descriptor(), events_.data(),
                                static_cast<int>(events_.size()), static_cast<int>(timeout.count()));
   if (count < 0 && errno != EINTR) throw NetError(NetError::Kind::system, "epoll_wait failed");
-  for (int i = 0; i < count; ++i) ready_.push_back(events_[i].data.u64);
+  for (int i = 0; i < count; ++i) {
+    const Key key = events_[i].data.u64;  // a copy: events are packed, a reference is misaligned
+    ready_.push_back(key);
+  }
   return ready_;
 }
 

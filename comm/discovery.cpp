@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "comm/control.h"
@@ -38,13 +39,23 @@ void check_index(const NodeIdentity& node, std::size_t workers) {
                        workers, static_cast<int>(workers) - 1));
 }
 
+// DNS takes capital letters and the dot at the end for nothing.
+std::string plain(const Endpoint& worker) {
+  Endpoint same = worker;
+  std::ranges::transform(same.host, same.host.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (same.host.ends_with('.')) same.host.pop_back();
+  return same.text();
+}
+
 void check_hosts(const NodeIdentity& node, const std::vector<Endpoint>& workers) {
   std::set<std::string> seen;
   for (const Endpoint& worker : workers) {
+    if (!worker.host.empty() && !is_numeric_address(worker.host)) check_dns_name(worker.host);
     if (worker.host.empty() || worker.host == "0.0.0.0" || worker.host == "::")
       refuse(fmt::format("{}: '{}' names no host that another could reach", node.source,
                          worker.text()));
-    if (!seen.insert(worker.text()).second)
+    if (!seen.insert(plain(worker)).second)
       refuse(fmt::format("{} names {} twice; workers on one host need different ports", node.source,
                          worker.text()));
   }
@@ -166,7 +177,7 @@ std::vector<Endpoint> count_all(Resolver& resolver, const NodeIdentity& node,
                                 DiscoveryPace& pace) {
   find_own_name(resolver, names, node.index, pace);
   const int count = count_workers(resolver, names, node.index, options, pace);
-  pace.note(fmt::format("{} workers after {}", count, pace.waited()));
+  pace.note(fmt::format("{} worker{} after {}", count, count == 1 ? "" : "s", pace.waited()));
   std::vector<Endpoint> workers;
   for (int i = 0; i < count; ++i) workers.push_back({names.of(i), options.port});
   return workers;

@@ -90,7 +90,8 @@ void WorkerNames::take_other_pattern() {
 }
 
 std::string short_name(const std::string& host) {
-  return is_numeric_address(host) ? host : host.substr(0, host.find('.'));
+  const bool of_a_pod = host.find(".svc") != std::string::npos;
+  return of_a_pod ? host.substr(0, host.find('.')) : host;
 }
 
 }  // namespace annulus

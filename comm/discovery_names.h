@@ -39,7 +39,8 @@ class WorkerNames {
   bool ambiguous_ = false;
 };
 
-// "cifar-node-0-2" of "cifar-node-0-2.cifar.ml.svc.cluster.local"; a numeric address as it is.
+// "cifar-node-0-2" of "cifar-node-0-2.cifar.ml.svc.cluster.local"; what is no cluster's name as it
+// is.
 std::string short_name(const std::string& host);
 
 }  // namespace annulus

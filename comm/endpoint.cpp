@@ -3,15 +3,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "kernels/check.h"
+#include "kernels/printable.h"
 
 namespace annulus {
 namespace {
 
 [[noreturn]] void refuse(std::string_view source, std::string_view text, std::string_view why) {
-  throw UserError(ExitCode::usage, fmt::format("{} '{}' {}", source, text, why));
+  throw UserError(ExitCode::usage,
+                  fmt::format("{} '{}' {}", source, printable(std::string(text)), why));
+}
+
+// ':' and '%' are those of IPv6 addresses and their zones.
+bool in_host_names(char c) {
+  const bool alphanumeric =
+      (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return alphanumeric || std::string_view("-._:%").find(c) != std::string_view::npos;
 }
 
 int parse_port(std::string_view source, std::string_view text, std::string_view digits) {
@@ -38,6 +48,8 @@ Endpoint parse_endpoint(std::string_view source, std::string_view text) {
   if (brackets) host = host.substr(1, host.size() - 2);
   if (host.empty() || (!brackets && host.find(':') != std::string_view::npos))
     refuse(source, text, "is no host:port; an IPv6 address needs brackets: [fd00::7]:29500");
+  if (!std::ranges::all_of(host, in_host_names))
+    refuse(source, text, "has a character that is in no host's name");
   return {std::string(host), parse_port(source, text, text.substr(colon + 1))};
 }
 

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <array>
@@ -23,8 +24,8 @@ bool is_numeric_address(const std::string& host) {
 
 bool is_loopback(const std::string& host) {
   const bool numeric = is_numeric_address(host);
-  return host == "localhost" || host.starts_with("localhost.") || host == "ip6-localhost" ||
-         host == "::1" ||
+  return strcasecmp(host.c_str(), "localhost") == 0 || host.starts_with("localhost.") ||
+         host == "ip6-localhost" || host == "::1" ||
          (numeric && (host.starts_with("127.") || host.starts_with("::ffff:127.")));
 }
 

@@ -20,7 +20,7 @@ namespace annulus {
 struct Identity {
   int rank = 0, world = 1;
   int local_rank = 0, local_world = 1;  // on this host
-  std::string source;  // "flags", "torchrun", "Open MPI", "annulus launcher", "alone"
+  std::string source = "alone";  // or "flags", "torchrun", "Open MPI", "annulus launcher", …
 
   // Where rank 0 listens for the others; empty and 0 where the source does not say.
   std::string rendezvous_host;
@@ -34,6 +34,8 @@ struct Identity {
   int ranks_a_node() const { return nodes ? world / *nodes : 1; }
 
   bool alone() const { return world == 1; }
+  // Whether its lines are not another's too: one rank a node, rank 0 of others.
+  bool speaks() const { return rank == 0 || (nodes && rank % ranks_a_node() == 0); }
 };
 
 // How a job's pods are named; DNS is asked for the names of its other workers.

@@ -101,6 +101,12 @@ int required(const Variables& variables, const char* name, const char* beside) {
   return *value;
 }
 
+// A run of several that one of them would train alone.
+void refuse_several_without(const Variables& variables, const char* count, const char* missing) {
+  if (const std::optional<int> nodes = variables.number(count); nodes && *nodes > 1)
+    refuse("{} missing beside {} {}", missing, count, *nodes);
+}
+
 }  // namespace
 
 std::optional<NodeClaim> detect_pet(const PodSurroundings& pod) {
@@ -144,7 +150,10 @@ std::optional<NodeClaim> detect_pytorch(const PodSurroundings& pod) {
 std::optional<NodeClaim> detect_jax(const PodSurroundings& pod) {
   const Variables& variables = pod.variables;
   const std::string coordinator = variables.text("JAX_COORDINATOR_ADDRESS");
-  if (coordinator.empty()) return std::nullopt;
+  if (coordinator.empty()) {
+    refuse_several_without(variables, "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS");
+    return std::nullopt;
+  }
   NodeClaim claim{{}, "JAX_PROCESS_ID", "JAX_NUM_PROCESSES"};
   claim.node.source = "JAX_*";
   claim.node.index = required(variables, "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS");
@@ -156,7 +165,11 @@ std::optional<NodeClaim> detect_jax(const PodSurroundings& pod) {
 std::optional<NodeClaim> detect_jax_job(const PodSurroundings& pod) {
   const Variables& variables = pod.variables;
   const std::string coordinator = variables.text("COORDINATOR_ADDRESS");
-  if (coordinator.empty()) return std::nullopt;
+  if (coordinator.empty()) {
+    if (variables.given("PROCESS_ID"))
+      refuse_several_without(variables, "NUM_PROCESSES", "COORDINATOR_ADDRESS");
+    return std::nullopt;
+  }
   NodeClaim claim{{}, "PROCESS_ID", "NUM_PROCESSES"};
   claim.node.source = "JAXJob";
   claim.node.index = required(variables, "PROCESS_ID", "COORDINATOR_ADDRESS");

@@ -165,7 +165,7 @@ Numbers read_numbers(const Launcher& launcher, const Variables& variables) {
 std::optional<Identity> read_launcher(const Launcher& launcher, const Variables& variables) {
   if (!launcher.applies(variables)) return std::nullopt;
   const Numbers numbers = read_numbers(launcher, variables);
-  if (!numbers.rank.value && !numbers.world.value) return std::nullopt;
+  if (!numbers.rank.value && !numbers.world.value && !numbers.local_rank.value) return std::nullopt;
   Identity identity = checked(numbers);
   identity.source = launcher.name;
   launcher.complete(variables, identity);

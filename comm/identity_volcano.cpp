@@ -118,6 +118,12 @@ std::optional<NodeClaim> detect_volcano(const PodSurroundings& pod) {
 }
 
 void refuse_volcano_without_hosts(const PodSurroundings& pod) {
+  for (const char* role : {"master", "chief", "worker"})
+    if (task_index(pod.variables) && !hosts_of(pod, role).empty())
+      refuse(
+          "{} does not name this host, '{}' (hostNetwork?), and so not which of its pods this is: "
+          "give --workers and --index",
+          variable_of(role, "HOSTS"), printable(pod.host));
   if (const std::optional<int> index = task_index(pod.variables); index && *index > 0)
     refuse(
         "VC_TASK_INDEX {} but no VC_*_HOSTS says how many pods there are: add Volcano's plugin "

@@ -189,7 +189,9 @@ Attempt connect_once(const std::string& host, std::uint16_t port, Deadline deadl
         turn_off_nagle(socket.descriptor());
         return {std::move(socket), ""};
       }
-      failure = fmt::format("{}: {}", address_text(address.get(), address.length), words(error));
+      failure = words(error);
+      if (numeric != host)
+        failure = fmt::format("{}: {}", address_text(address.get(), address.length), failure);
     }
   return {{}, failure};
 }
@@ -317,7 +319,8 @@ Socket connect_to(const std::string& host, std::uint16_t port, Deadline deadline
   for (milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     Attempt attempt = connect_once(host, port, deadline, lookup);
     if (attempt.socket) return std::move(attempt.socket);
-    failure = std::move(attempt.failure);
+    // One that the deadline cut off tells less than one that came to its end.
+    if (failure.empty() || remaining(deadline).count() > 0) failure = std::move(attempt.failure);
     if (remaining(deadline).count() == 0) break;
     std::this_thread::sleep_for(std::min(pause, remaining(deadline)));
   }

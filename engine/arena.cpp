@@ -7,24 +7,32 @@
 
 namespace annulus {
 
-Slice ActivationArena::allocate(std::size_t floats) {
-  const std::size_t needed = align_up(std::max<std::size_t>(floats, 1));
+namespace {
+
+std::size_t whole(std::size_t bytes) {
+  return align_up(std::max<std::size_t>(bytes, 1), kAlignBytes);
+}
+
+}  // namespace
+
+Slice ActivationArena::allocate(std::size_t bytes) {
+  const std::size_t needed = whole(bytes);
   for (auto block = free_.begin(); block != free_.end(); ++block) {
     const auto [offset, available] = *block;
     if (available < needed) continue;
     free_.erase(block);
     if (available > needed) free_.emplace(offset + needed, available - needed);
-    return {offset, floats};
+    return {offset, bytes};
   }
   const std::size_t offset = end_;
   end_ += needed;
   peak_ = std::max(peak_, end_);
-  return {offset, floats};
+  return {offset, bytes};
 }
 
 void ActivationArena::release(const Slice& slice) {
   std::size_t offset = slice.offset;
-  std::size_t size = align_up(std::max<std::size_t>(slice.size, 1));
+  std::size_t size = whole(slice.size);
   auto next = free_.lower_bound(offset);
   if (next != free_.end() && next->first == offset + size) {
     size += next->second;

@@ -1,8 +1,8 @@
 // Two ways to lay memory out before the first step, so that nothing allocates afterwards.
-// ParameterArena: where each parameter lies in the flat parameter, gradient and optimizer buffers.
-// ActivationArena: a first-fit allocator run once, in the order of the step, over offsets instead
-// of memory; its peak is what the step needs. Called by engine/model (parameters) and engine/plan
-// (activations).
+// ParameterArena: where each parameter lies in the flat parameter, gradient and optimizer buffers,
+// in elements. ActivationArena: a first-fit allocator run once, in the order of the step, over
+// offsets in bytes instead of memory; its peak is what the step needs. Called by engine/model
+// (parameters) and engine/plan (activations).
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,17 @@
 
 namespace annulus {
 
-// A slice of a flat buffer of floats.
+// A slice of a flat buffer: of the elements of a ParameterArena's, of the bytes of an
+// ActivationArena's.
 struct Slice {
   std::size_t offset = 0, size = 0;
 };
 
 // Every slice begins on a 256-byte boundary: the alignment of cudaMalloc, which cuDNN's vectorised
 // engines need.
-constexpr std::size_t kAlignFloats = 64;
-constexpr std::size_t align_up(std::size_t floats) {
-  return (floats + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+constexpr std::size_t kAlignBytes = 256, kAlignFloats = kAlignBytes / sizeof(float);
+constexpr std::size_t align_up(std::size_t size, std::size_t to = kAlignFloats) {
+  return (size + to - 1) / to * to;
 }
 
 class ParameterArena {
@@ -38,12 +39,12 @@ class ParameterArena {
 
 class ActivationArena {
  public:
-  Slice allocate(std::size_t floats);
+  Slice allocate(std::size_t bytes);
   void release(const Slice& slice);
-  std::size_t peak() const { return peak_; }  // floats
+  std::size_t peak() const { return peak_; }  // bytes
 
  private:
-  std::map<std::size_t, std::size_t> free_;  // offset -> floats, neighbours merged
+  std::map<std::size_t, std::size_t> free_;  // offset -> bytes, neighbours merged
   std::size_t end_ = 0, peak_ = 0;
 };
 

@@ -13,6 +13,7 @@ const BuildInfo& build_info() {
       .compiler = ANNULUS_COMPILER,
       .flags = ANNULUS_COMPILE_FLAGS,
       .build_type = ANNULUS_BUILD_TYPE,
+      .cuda = ANNULUS_CUDA_VERSION,
       .onednn = ANNULUS_ONEDNN_VERSION,
   };
   return kInfo;

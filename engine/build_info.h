@@ -14,6 +14,7 @@ struct BuildInfo {
   std::string_view compiler;    // "GNU 12.2.0"
   std::string_view flags;       // all compile options
   std::string_view build_type;  // "Release"
+  std::string_view cuda;        // the toolkit: "13.0.88"; empty without (the cpu presets)
   std::string_view onednn;      // versions of the CPU device's libraries
 };
 

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "comm/communicator.h"
 #include "engine/plan.h"
 #include "engine/resident_data.h"
+#include "engine/rounded_weights.h"
 #include "engine/weights.h"
 
 namespace annulus {
@@ -19,17 +21,21 @@ struct Evaluation {
   double accuracy = 0;
 };
 
+// Where fp16, which ends at 65504, is why a loss is not finite: a line that says so; else empty.
+std::string overflow_note(const Evaluation& evaluation, const Precision& precision);
+
 class Evaluator {
  public:
-  Evaluator(const Model& model, const Device& device, const ResidentData& data, int batch);
+  Evaluator(const Model& model, const Device& device, const ResidentData& data, int batch,
+            const Precision& precision = kFp32);
 
   // Waits for the result. With a communicator it is collective, and the result is every rank's.
-  // `logits`, [images, classes] on the device or empty, takes those of this rank's images.
+  // `logits`, fp32 [images, classes] on the device or empty, takes those of this rank's images.
   Evaluation run(const Weights& weights, Communicator* communicator = nullptr,
                  Span<float> logits = {}) const;
 
  private:
-  void run_batch(const Weights& weights, const Plan& plan, std::size_t batch,
+  void run_batch(const Weights& weights, AnyInput rounded, const Plan& plan, std::size_t batch,
                  Span<float> logits) const;
 
   const Model& model_;
@@ -37,8 +43,8 @@ class Evaluator {
   const ResidentData& data_;
   int batch_;
   std::unique_ptr<Plan> full_, last_;  // last_: the remainder, null where the batch divides the set
-  Buffer<float> activations_;
-  Buffer<std::byte> workspace_;
+  Buffer<std::byte> activations_, workspace_;
+  RoundedWeights rounded_weights_;
   Buffer<std::int32_t> labels_;
   Buffer<float> loss_workspace_;
   Buffer<StepState> states_;  // one a batch: where it begins

@@ -7,12 +7,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/arena.h"
 #include "engine/device.h"
+#include "kernels/any_span.h"
 #include "kernels/augment.h"
+#include "kernels/batchnorm.h"
+#include "kernels/conv.h"
 #include "kernels/step_state.h"
 
 namespace annulus {
@@ -51,13 +55,14 @@ struct RankExchange {
 struct Pass {
   const Device& device;
   Span<float> parameters;
+  AnyInput weights;       // the parameters as products read them, in the pass's precision
   Span<float> gradients;  // same layout as parameters
   Span<float>
       statistics;  // BatchNorm's weighted batch statistics, at the head of the gradient buffer
   Span<const float> running;         // BatchNorm's running statistics, same layout as statistics
   Span<const StepState> state;       // [1], on the device
   std::uint32_t first_position = 0;  // of the first sample, in the global batch
-  float weight = 1;                  // samples here / samples in the global batch
+  float weight_of_images = 1;        // those here / those of the global batch
   const RankExchange* exchange = nullptr;  // null: no layer looks beyond its rank
   StepStamps* stamps = nullptr;  // where a measured pass stamps each layer's begin and end
 
@@ -65,9 +70,26 @@ struct Pass {
   Span<float> parameter(const Parameter& p) const {
     return parameters.subspan(p.slice.offset, p.slice.size);
   }
+  AnyInput weight(const Parameter& p) const {
+    return weights.subspan(p.slice.offset, p.slice.size);
+  }
   Span<float> gradient(const Parameter& p) const {
     return gradients.subspan(p.slice.offset, p.slice.size);
   }
+};
+
+// One convolution that a layer has cuDNN do.
+struct ConvCall {
+  ConvShape shape;
+  ConvKind kind;
+};
+
+// How a layer's plan will be used.
+struct PlannedUse {
+  int images;
+  Precision precision;
+  bool training;  // a backward pass follows
+  bool needs_dx;  // with the gradient of the input
 };
 
 // What a layer prepared for one batch size before the first step (cuDNN plans).
@@ -76,15 +98,29 @@ class LayerPlan {
   virtual ~LayerPlan() = default;
 };
 
-// A layer's memory for one batch size. dx is empty where nobody needs the gradient of the input.
+// A layer's memory for one batch size, in the precision's element. dx is empty where nobody needs
+// the gradient of the input.
 struct Bound {
   int images = 0;
+  Precision precision = kFp32;
   const LayerPlan* plan = nullptr;
-  Span<float> x, other;  // inputs [N,H,W,C]; `other` is the second input of Add
-  Span<float> y;
-  Span<float> dy, dx;
-  Span<float> kept;           // written by forward, read by backward
+  AnyOutput x, other;  // inputs [N,H,W,C]; `other` is the second input of Add
+  AnyOutput y;
+  AnyOutput dy, dx;
+  Span<std::byte> kept;       // written by forward, read by backward
   Span<std::byte> workspace;  // scratch, shared by all layers
+
+  // The same arrays with their type: how a layer reaches launchers that are templates.
+  template <class T>
+  struct Typed {
+    Span<T> x, other, y, dy, dx;
+  };
+  template <class Body>
+  void with_type(Body&& body) const {
+    with_element(precision.element, [&]<class T>() {
+      body(Typed<T>{x.as<T>(), other.as<T>(), y.as<T>(), dy.as<T>(), dx.as<T>()});
+    });
+  }
 
   Span<float> scratch() const {
     return {reinterpret_cast<float*>(workspace.data), workspace.size / sizeof(float)};
@@ -112,15 +148,18 @@ class Layer {
   virtual bool passes_gradient_through() const {
     return false;
   }  // dy is the gradient of both inputs
-  virtual std::size_t kept_floats(int /*images*/) const { return 0; }
+  virtual std::size_t kept_bytes(int /*images*/) const { return 0; }
   virtual double forward_flops() const {
     return 0;
   }  // per image; the backward pass has twice as many
 
-  // Makes the cuDNN plans for `images`; `training` plans need a backward pass, and the input's
-  // gradient if `needs_dx`.
-  virtual std::unique_ptr<LayerPlan> plan(const Device&, int /*images*/, bool /*training*/,
-                                          bool /*needs_dx*/) const {
+  // The convolutions of a training step in this layer: forward, then its gradients.
+  virtual std::vector<ConvCall> convolutions(int /*images*/, bool /*needs_dx*/) const { return {}; }
+
+  // The batch norm that the layer has cuDNN do, forward and backward.
+  virtual std::optional<BatchNormShape> cudnn_batchnorm(int /*images*/) const { return {}; }
+
+  virtual std::unique_ptr<LayerPlan> plan(const Device&, const PlannedUse&) const {
     return nullptr;
   }
   virtual std::size_t workspace_bytes(const LayerPlan* /*plan*/, int /*images*/) const { return 0; }

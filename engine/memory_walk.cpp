@@ -3,10 +3,11 @@
 
 namespace annulus {
 
-MemoryWalk::MemoryWalk(const Model& model, int images, PlanKind kind,
+MemoryWalk::MemoryWalk(const Model& model, int images, PlanKind kind, Element element,
                        std::vector<Plan::Call>& calls)
     : model_(model),
       images_(static_cast<std::size_t>(images)),
+      element_(element),
       training_(kind == PlanKind::training),
       calls_(calls),
       values_(model.nodes().size() + 1, -1),
@@ -18,9 +19,13 @@ MemoryWalk::MemoryWalk(const Model& model, int images, PlanKind kind,
     if (node.layer->reads_input_backward()) ++backward_readers_[node.input];
 }
 
-int MemoryWalk::allocate(std::size_t floats) {
-  blocks_.push_back({arena_.allocate(floats), 1});
+int MemoryWalk::allocate(std::size_t bytes) {
+  blocks_.push_back({arena_.allocate(bytes), 1});
   return static_cast<int>(blocks_.size()) - 1;
+}
+
+std::size_t MemoryWalk::batch_bytes(const ImageShape& shape) const {
+  return images_ * shape.size() * bytes_of(element_);
 }
 
 int MemoryWalk::share(int block) {
@@ -56,7 +61,7 @@ void MemoryWalk::hand_on(int block, int tensor, Plan::Call& call) {
 }
 
 void MemoryWalk::forward() {
-  values_[0] = allocate(images_ * model_.input().size());
+  values_[0] = allocate(batch_bytes(model_.input()));
   first_ = blocks_[values_[0]].slice;
   const int count = static_cast<int>(model_.nodes().size());
   for (int i = 0; i < count; ++i) {
@@ -69,9 +74,8 @@ void MemoryWalk::forward() {
 
     const bool overwrite =
         layer.in_place() && last_reader(node.input) && blocks_[values_[node.input]].holders == 1;
-    values_[i + 1] =
-        overwrite ? share(values_[node.input]) : allocate(images_ * layer.out().size());
-    const std::size_t kept = layer.kept_floats(static_cast<int>(images_));
+    values_[i + 1] = overwrite ? share(values_[node.input]) : allocate(batch_bytes(layer.out()));
+    const std::size_t kept = layer.kept_bytes(static_cast<int>(images_));
     if (kept) kept_[i] = allocate(kept);
 
     call.x = blocks_[values_[node.input]].slice;
@@ -101,7 +105,7 @@ void MemoryWalk::backward() {
     } else if (node.input != 0 || layer.always_writes_dx()) {
       const int dx = layer.in_place() && blocks_[dy].holders == 1 && gradients_[node.input] < 0
                          ? share(dy)
-                         : allocate(images_ * layer.in().size());
+                         : allocate(batch_bytes(layer.in()));
       call.dx = blocks_[dx].slice;
       hand_on(dx, node.input, call);
     }

@@ -82,6 +82,9 @@ std::string epoch_line(const EpochMetrics& m) {
   line += name_and_value("val_loss", m.validation.loss);
   line += name_and_value("val_accuracy", m.validation.accuracy);
   line += fmt::format(" images_per_sec={:.1f}", m.images_per_second());
+  if (m.loss_scale)
+    line += fmt::format(" loss_scale={:.0f} skipped={}", m.loss_scale->factor,
+                        m.loss_scale->skipped_updates);
   if (m.overlap && m.overlap->steps) {
     line +=
         fmt::format(" step_ms={:.2f} overlap={:.3f} exposed_ms={:.3f} waiting_ms={:.3f}",
@@ -107,6 +110,10 @@ nlohmann::ordered_json epoch_json(const EpochMetrics& m) {
   line["images_per_sec"] = number(m.images_per_second());
   line["train_seconds"] = number(m.train_seconds);
   line["evaluation_seconds"] = number(m.evaluation_seconds);
+  if (m.loss_scale) {
+    line["loss_scale"] = m.loss_scale->factor;
+    line["skipped_updates"] = m.loss_scale->skipped_updates;
+  }
   if (m.overlap && m.overlap->steps) line["communication"] = overlap_json(*m.overlap);
   return line;
 }

@@ -17,6 +17,12 @@
 
 namespace annulus {
 
+// Of an epoch in fp16.
+struct LossScaleMetrics {
+  double factor = 0;  // at its end
+  std::size_t skipped_updates = 0;
+};
+
 struct EpochMetrics {
   std::chrono::system_clock::time_point time;
   std::uint32_t epoch = 0;  // from 1
@@ -26,7 +32,8 @@ struct EpochMetrics {
   Evaluation validation;
   double learning_rate = 0;  // of the last update
   double train_seconds = 0, evaluation_seconds = 0;
-  std::optional<OverlapReport> overlap;  // where several ranks train
+  std::optional<LossScaleMetrics> loss_scale;  // where the loss is scaled
+  std::optional<OverlapReport> overlap;        // where several ranks train
 
   double images_per_second() const { return train_seconds > 0 ? samples / train_seconds : 0; }
 };
@@ -42,8 +49,8 @@ std::optional<std::chrono::system_clock::time_point> parse_timestamp(const std::
 std::string name_and_value(const char* name, double value);
 
 // "2026-01-02T03:04:05.678Z epoch=3 loss=0.812 accuracy=0.713 val_loss=… val_accuracy=…
-// images_per_sec=401.2", and with several ranks " step_ms=140.21 overlap=0.93 exposed_ms=0.41
-// waiting_ms=0.10 interference=0.04".
+// images_per_sec=401.2", in fp16 " loss_scale=65536 skipped=0", and with several ranks "
+// step_ms=140.21 overlap=0.93 exposed_ms=0.41 waiting_ms=0.10 interference=0.04".
 std::string epoch_line(const EpochMetrics& metrics);
 
 // A line of metrics.jsonl; a number that is not finite is null.

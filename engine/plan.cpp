@@ -26,40 +26,48 @@ class Stamped {
 
 }  // namespace
 
-Plan::Plan(const Model& model, const Device& device, int images, PlanKind kind) : images_(images) {
+Plan::Plan(const Model& model, const Device& device, int images, PlanKind kind,
+           const Precision& precision)
+    : images_(images), precision_(precision) {
   const bool training = kind == PlanKind::training;
   for (const Node& node : model.nodes()) {
     Call& call = calls_.emplace_back();
     call.layer = node.layer.get();
-    call.layer_plan = node.layer->plan(device, images, training, training && node.input != 0);
+    call.layer_plan = node.layer->plan(device, {.images = images,
+                                                .precision = precision,
+                                                .training = training,
+                                                .needs_dx = training && node.input != 0});
     call.gradients_finished = model.gradients_finished(calls_.size() - 1);
     workspace_bytes_ =
         std::max(workspace_bytes_, node.layer->workspace_bytes(call.layer_plan.get(), images));
   }
-  MemoryWalk walk(model, images, kind, calls_);
+  MemoryWalk walk(model, images, kind, precision.element, calls_);
   walk.forward();
   if (training) walk.backward();
   input_slice_ = walk.input();
   logits_slice_ = walk.logits();
-  activation_floats_ = walk.peak();
+  activation_bytes_ = walk.peak();
 }
 
-void Plan::bind(Span<float> activations, Span<std::byte> workspace) {
-  const auto at = [&](const Slice& slice) {
-    return slice.size ? activations.subspan(slice.offset, slice.size) : Span<float>{};
-  };
+AnyOutput Plan::at(const Slice& slice) const {
+  if (slice.size == 0) return {};
+  return {activations_.data + slice.offset, slice.size / precision_.bytes(), precision_.element};
+}
+
+void Plan::bind(Span<std::byte> activations, Span<std::byte> workspace) {
   activations_ = activations;
   input_ = at(input_slice_);
   logits_ = at(logits_slice_);
   for (Call& call : calls_)
     call.bound = {.images = images_,
+                  .precision = precision_,
                   .plan = call.layer_plan.get(),
                   .x = at(call.x),
                   .other = at(call.other),
                   .y = at(call.y),
                   .dy = at(call.dy),
                   .dx = at(call.dx),
-                  .kept = at(call.kept),
+                  .kept = activations.subspan(call.kept.offset, call.kept.size),
                   .workspace = workspace};
 }
 
@@ -85,9 +93,9 @@ void Plan::backward_call(const Pass& pass, const Call& call) const {
   const Stamped stamped(pass, *call.layer);
   call.layer->backward(pass, call.bound);
   for (const Sum& sum : call.sums)
-    add(pass.stream(), activations_.subspan(sum.a.offset, sum.a.size),
-        activations_.subspan(sum.b.offset, sum.b.size),
-        activations_.subspan(sum.out.offset, sum.out.size));
+    with_element(precision_.element, [&]<class T>() {
+      add(pass.stream(), at(sum.a).as<const T>(), at(sum.b).as<const T>(), at(sum.out).as<T>());
+    });
 }
 
 }  // namespace annulus

@@ -16,19 +16,22 @@ enum class PlanKind { training, inference };
 
 class Plan {
  public:
-  Plan(const Model& model, const Device& device, int images, PlanKind kind);
+  Plan(const Model& model, const Device& device, int images, PlanKind kind,
+       const Precision& precision = kFp32);
 
   int images() const { return images_; }
-  std::size_t activation_floats() const { return activation_floats_; }
+  std::size_t activation_bytes() const { return activation_bytes_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   // Gives the plan its memory; at least as much as the two functions above say.
-  void bind(Span<float> activations, Span<std::byte> workspace);
+  void bind(Span<std::byte> activations, Span<std::byte> workspace);
 
-  Span<float> input() const { return input_; }  // [N,H,W,C], written by the caller before forward
-  Span<float> logits() const {
+  // Both hold the precision's element, as all activations do.
+  AnyOutput input() const { return input_; }  // [N,H,W,C], written by the caller before forward
+  AnyOutput logits() const {
     return logits_;
-  }  // [N,classes]; the loss overwrites them with their gradient
+  }  // [N,classes]; the loss overwrites them with
+     // their gradient
 
   void forward(const Pass& pass) const;
   void inference(const Pass& pass) const;
@@ -47,8 +50,8 @@ class Plan {
   struct Call {
     const Layer* layer = nullptr;
     std::unique_ptr<LayerPlan> layer_plan;
-    Slice x, other, y, dy, dx, kept;
-    std::vector<Sum> sums;  // after the layer's backward
+    Slice x, other, y, dy, dx, kept;  // bytes of the activations
+    std::vector<Sum> sums;            // after the layer's backward
     std::size_t gradients_finished = 0;
     Bound bound;
   };
@@ -56,12 +59,15 @@ class Plan {
   void backward_call(const Pass& pass, const Call& call) const;
 
  private:
+  AnyOutput at(const Slice& slice) const;
+
   int images_;
+  Precision precision_;
   std::vector<Call> calls_;  // one a node, in forward order
-  Span<float> activations_;
+  Span<std::byte> activations_;
   Slice input_slice_, logits_slice_;
-  Span<float> input_, logits_;
-  std::size_t activation_floats_ = 0, workspace_bytes_ = 0;
+  AnyOutput input_, logits_;
+  std::size_t activation_bytes_ = 0, workspace_bytes_ = 0;
 };
 
 }  // namespace annulus

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "data/dataset.h"
+#include "kernels/any_span.h"
 #include "kernels/augment.h"
 #include "kernels/cuda.h"
 
@@ -24,9 +25,11 @@ class ResidentData {
   // Fills images [N,H,W,C] and labels [N] with N samples from state.first_sample + first_position
   // on.
   void load(cudaStream_t stream, Span<const StepState> state, std::uint32_t first_position,
-            const Augmentation& augmentation, Span<float> images, Span<std::int32_t> labels) const {
-    load_batch(stream, state, first_position, image_, augmentation, images_.cspan(),
-               labels_.cspan(), order_.cspan(), images, labels);
+            const Augmentation& augmentation, AnyOutput images, Span<std::int32_t> labels) const {
+    with_element(images.element, [&]<class T>() {
+      load_batch(stream, state, first_position, image_, augmentation, images_.cspan(),
+                 labels_.cspan(), order_.cspan(), images.as<T>(), labels);
+    });
   }
 
  private:

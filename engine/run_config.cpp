@@ -31,7 +31,7 @@ Json build_json() {
   const BuildInfo& info = build_info();
   return {{"version", info.version},   {"commit", info.commit}, {"dirty", info.dirty},
           {"compiler", info.compiler}, {"flags", info.flags},   {"build_type", info.build_type},
-          {"onednn", info.onednn}};
+          {"cuda", info.cuda},         {"onednn", info.onednn}};
 }
 
 std::vector<std::string> cpu_features() {
@@ -73,8 +73,12 @@ Json options_json(const TrainOptions& options) {
           {"seed", options.seed},
           {"max_steps", options.max_steps},
           {"bucket_size", options.bucket_size},
+          {"precision", options.precision},
           {"wire", options.wire},
           {"sync_batchnorm", options.sync_batchnorm},
+          {"no_graph", !options.graph},
+          {"deterministic", options.deterministic},
+          {"replace", options.replace},
           {"no_comm", !options.communicate},
           {"comm_only", !options.compute},
           {"trace", options.trace},

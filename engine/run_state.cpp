@@ -10,12 +10,19 @@
 namespace annulus {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunState, updates, epoch, samples, global_batch, trained, loss,
-                                   hits, seconds, schedule_begin, schedule_progress, rate_batch,
-                                   model, optimizer, data_checksum, seed)
+                                   hits, seconds, loss_scale, good_steps, skipped, skipped_before,
+                                   schedule_begin, schedule_progress, rate_batch, model, optimizer,
+                                   data_checksum, seed)
 
 std::string text_of(const RunState& state) { return nlohmann::json(state).dump(); }
 
 namespace {
+
+bool is_loss_scale(double factor) {
+  int exponent = 0;
+  const bool power_of_two = std::frexp(factor, &exponent) == 0.5;
+  return power_of_two && factor >= kSmallestLossScale && factor <= kLargestLossScale;
+}
 
 // Counters of a run fit the device's 32 bits; sums are numbers; the schedule began before now.
 bool can_be(const RunState& s) {
@@ -24,7 +31,9 @@ bool can_be(const RunState& s) {
   return fits(s.updates) && fits(s.samples) && fits(s.trained) && fits(s.global_batch) &&
          fits(s.rate_batch) && s.global_batch > 0 && s.rate_batch > 0 && s.epoch <= 1'000'000 &&
          s.schedule_begin <= s.updates && s.schedule_progress >= 0 && s.schedule_progress <= 1 &&
-         std::isfinite(s.loss) && s.hits >= 0 && s.hits <= double(s.trained) && s.seconds >= 0;
+         is_loss_scale(s.loss_scale) && s.good_steps < kLossScaleGrowthInterval &&
+         s.skipped <= s.updates && s.skipped_before <= s.skipped && std::isfinite(s.loss) &&
+         s.hits >= 0 && s.hits <= double(s.trained) && s.seconds >= 0;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/loss_scale.h"
+
 namespace annulus {
 
 struct RunState {
@@ -19,6 +21,11 @@ struct RunState {
   std::size_t trained = 0;  // samples; not those that a resume of another run left out
   double loss = 0, hits = 0, seconds = 0;
 
+  // Of a run that scales its loss (fp16): the factor, the good steps since it changed, and the
+  // steps skipped so far, of which these many before the running epoch.
+  double loss_scale = kInitialLossScale.factor;
+  std::uint32_t good_steps = 0, skipped = 0, skipped_before = 0;
+
   // Since when the schedule runs at this global batch (engine/schedule.h), and the global batch
   // that the rate on the command line was meant for.
   std::size_t schedule_begin = 0;
@@ -28,6 +35,13 @@ struct RunState {
   // What must be the same when it resumes.
   std::string model, optimizer, data_checksum;
   std::uint64_t seed = 0;
+
+  LossScale scale() const { return {static_cast<float>(loss_scale), good_steps, skipped}; }
+  void set_scale(const LossScale& scale) {
+    loss_scale = scale.factor;
+    good_steps = scale.good_steps;
+    skipped = scale.skipped;
+  }
 
   bool operator==(const RunState&) const = default;
 };

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "engine/metrics.h"
 #include "kernels/check.h"
@@ -19,6 +20,21 @@ namespace annulus {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using std::chrono::steady_clock;
+
+// As long as the ranks of a launcher that was killed a moment ago may take to end.
+constexpr std::chrono::seconds kGrace{3};
+
+// False where another process holds the lock and keeps it. A file system without locks is no reason
+// not to train.
+bool lock_within(int descriptor, std::chrono::seconds grace) {
+  const auto deadline = steady_clock::now() + grace;
+  while (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
 
 Json line_of(const char* event, std::size_t updates) {
   return {{"time", timestamp(std::chrono::system_clock::now())},
@@ -46,8 +62,7 @@ StartLog::StartLog(const std::filesystem::path& file)
     throw UserError(ExitCode::storage,
                     fmt::format("{}: cannot be opened: {}; choose another folder with --out",
                                 file.string(), std::strerror(open_error)));
-  // A file system without locks is no reason not to train.
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (!lock_within(descriptor_, kGrace)) {
     close(descriptor_);
     throw UserError(ExitCode::refused,
                     fmt::format("{}: another process trains in this folder; wait for its end, or "

@@ -1,8 +1,7 @@
-// The step. Read run(), top to bottom; the rest is set-up.
+// The step. Read run() and what it calls, top to bottom; engine/step_set_up made all that it needs.
 #include "engine/step.h"
 
 #include <algorithm>
-#include <set>
 
 #include "kernels/batchnorm.h"
 #include "kernels/divergence.h"
@@ -11,20 +10,33 @@
 namespace annulus {
 
 void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, StepParts parts) {
-  const GradientLayout& layout = model_.layout();
-  const Stream& compute = device_.compute;
-  const std::size_t slot = queued_++ % kInFlight;
+  const std::size_t slot = queued_++ % kInFlight, samples = batches_.count(step);
   collect(slot);
-  Flight& flight = flights_[slot];
-
   states_[slot] = {.seed = options_.seed,
                    .step = static_cast<std::uint32_t>(updates_),
                    .epoch = epoch,
                    .first_sample = static_cast<std::uint32_t>(batches_.first_sample(step)),
                    .learning_rate = learning_rate};
-  CUDA_CHECK(cudaMemcpyAsync(state_.span().data, &states_[slot], sizeof(StepState),
-                             cudaMemcpyHostToDevice, compute.get()));
   requests_[slot] = options_.requests ? options_.requests() : Requests{};
+
+  Flight& flight = flights_[slot];
+  graphs_.run({.samples = samples, .parts = parts}, slot, updates_, flight.stamps,
+              [&] { queue(flight, step, parts); });
+
+  flight.done.record(device_.compute);
+  flight.epoch = epoch;
+  flight.step = step;
+  flight.update = updates_;
+  flight.samples = parts.communicate ? samples : own_samples(step);
+  flight.pending = true;
+  if (parts.update) ++updates_;
+}
+
+// The device's share. It is captured: what differs between steps of one shape comes from the slot's
+// pinned memory, by way of the device's.
+void TrainStep::queue(Flight& flight, std::size_t step, StepParts parts) {
+  const GradientLayout& layout = model_.layout();
+  const Stream& compute = device_.compute;
   const std::size_t samples = batches_.count(step);
   exchange_.images = samples;
   std::size_t next_bucket = 0;
@@ -32,7 +44,10 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
     while (next_bucket < buckets().size() && buckets()[next_bucket].end <= floats)
       reduce_and_update(flight, next_bucket++, parts);
   };
+  CUDA_CHECK(cudaMemcpyAsync(state_.span().data, &states_[slot_of(flight)], sizeof(StepState),
+                             cudaMemcpyHostToDevice, compute.get()));
   flight.stamps.begin(compute);
+  const AnyInput weights = rounded_weights_.of(weights_.parameters.cspan(), compute.get());
 
   for (int v = 0; parts.compute && v < virtual_ranks(); ++v) {
     const RankSlice slice = batches_.slice(step, rank_ * virtual_ranks() + v);
@@ -41,7 +56,7 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
     const Plan::Finished finished = [&](std::size_t floats) {
       if (last) reduce_finished(layout.head() + floats);
     };
-    Pass pass = this->pass(slice, samples, gradients);
+    Pass pass = this->pass(slice, samples, weights, gradients);
     if (last) pass.stamps = &flight.stamps;
     if (slice.count == 0) {
       run_without_images(pass, gradients, finished);
@@ -55,18 +70,11 @@ void TrainStep::run(std::uint32_t epoch, std::size_t step, float learning_rate, 
     plan.forward(pass);
     softmax_xent(compute.get(), model_.classes(), plan.logits(), labels, options_.label_smoothing,
                  1.f / float(samples), plan.logits(), gradients.subspan(layout.kLoss, 2),
-                 loss_workspace_.span());
+                 loss_workspace_.span(), loss_scale_.cspan());
     plan.backward(pass, finished);
   }
   reduce_finished(layout.size());
-
-  compute.wait(flight.stamps.done());  // the next forward pass reads what the last update wrote
-  flight.epoch = epoch;
-  flight.step = step;
-  flight.update = updates_;
-  flight.samples = parts.communicate ? samples : own_samples(step);
-  flight.pending = true;
-  if (parts.update) ++updates_;
+  order(device_.update, compute);  // the next forward pass reads what the last update wrote
 }
 
 // What a step without communication has seen.
@@ -77,16 +85,18 @@ std::size_t TrainStep::own_samples(std::size_t step) const {
   return count;
 }
 
-Pass TrainStep::pass(const RankSlice& slice, std::size_t samples, Span<float> gradients) const {
+Pass TrainStep::pass(const RankSlice& slice, std::size_t samples, AnyInput weights,
+                     Span<float> gradients) const {
   const GradientLayout& layout = model_.layout();
   return {.device = device_,
           .parameters = weights_.parameters.span(),
+          .weights = weights,
           .gradients = gradients.subspan(layout.head(), layout.parameters),
           .statistics = gradients.subspan(layout.kStatistics, layout.statistics),
           .running = weights_.running.cspan(),
           .state = state_.cspan(),
           .first_position = slice.first_position,
-          .weight = float(slice.count) / float(samples),
+          .weight_of_images = float(slice.count) / float(samples),
           .exchange = options_.sync_batchnorm ? &exchange_ : nullptr};
 }
 
@@ -108,27 +118,50 @@ void TrainStep::run_without_images(const Pass& pass, Span<float> gradients,
 void TrainStep::reduce_and_update(Flight& flight, std::size_t b, StepParts parts) {
   const Bucket& bucket = buckets()[b];
   const Span<float> sum = sum_.span().subspan(bucket.begin, bucket.size());
-  const std::size_t stride = model_.layout().size(), head = model_.layout().head();
+  const std::size_t stride = model_.layout().size();
   if (parts.compute && virtual_ranks() > 1)
     sum_ranks(device_.compute.get(), options_.sum_order, virtual_ranks(), stride,
               gradients_.cspan().subspan(bucket.begin, gradients_.size() - bucket.begin), sum);
-  const auto slot = static_cast<std::size_t>(&flight - flights_.data());
-  if (b == 0) write_requests(slot);
+  if (b == 0) write_requests(slot_of(flight));
   flight.stamps.ready(b, device_.compute);
 
+  order(device_.compute, device_.communication);
   flight.stamps.started(b, device_.communication);
   if (parts.communicate && options_.communicator) sum_over_ranks(sum, b);
   flight.stamps.ended(b, device_.communication);
 
+  order(device_.communication, device_.update);
   flight.stamps.update_begins(b, device_.update);
-  if (b == 0) read_head(slot, parts);
-  if (parts.update && parts.compute) {
-    const std::size_t begin = std::max(bucket.begin, head) - head;
-    optimizer_.update(device_.update.get(), state_.cspan(), {begin, bucket.end - head - begin},
-                      diverged_.cspan(), weights_.parameters.span(),
-                      sum_.cspan().subspan(head, model_.layout().parameters));
-  }
+  if (b == 0) read_head(slot_of(flight), parts);
+  if (parts.update && parts.compute) update(b);
+  if (b + 1 == buckets().size()) read_loss_scale(slot_of(flight));
   flight.stamps.update_ends(b, device_.update);
+}
+
+// A bucket's parameters, as soon as its gradients are there. Where the loss is scaled all of them
+// wait for the last bucket: only then it is known that none of the gradients overflowed.
+void TrainStep::update(std::size_t b) {
+  const GradientLayout& layout = model_.layout();
+  const cudaStream_t stream = device_.update.get();
+  const Span<float> gradients = sum_.span().subspan(layout.head(), layout.parameters);
+  const auto apply = [&](const Slice& slice) {
+    optimizer_.update(stream, state_.cspan(), slice, halts_.cspan(), weights_.parameters.span(),
+                      gradients);
+  };
+  const std::size_t begin = std::max(buckets()[b].begin, layout.head()) - layout.head();
+  const Slice bucket{begin, buckets()[b].end - layout.head() - begin};
+  if (!scales_loss()) return apply(bucket);
+  unscale_gradients(stream, loss_scale_.cspan(), gradients.subspan(bucket.offset, bucket.size),
+                    overflow());
+  if (b + 1 < buckets().size()) return;
+  apply({0, layout.parameters});
+  update_loss_scale(stream, loss_scale_.span(), overflow());
+}
+
+// What is queued on `then` from now on runs behind all that is on `first`.
+void TrainStep::order(const Stream& first, const Stream& then) const {
+  order_.record(first);
+  then.wait(order_);
 }
 
 void TrainStep::write_requests(std::size_t slot) {
@@ -141,13 +174,20 @@ void TrainStep::read_head(std::size_t slot, StepParts parts) {
   const GradientLayout& layout = model_.layout();
   const bool updates = parts.update && parts.compute;
   if (updates)
-    latch_divergence(device_.update.get(), sum_.cspan().subspan(layout.kLoss, 1), diverged_.span());
+    latch_divergence(device_.update.get(), sum_.cspan().subspan(layout.kLoss, 1),
+                     halts_.span().subspan(0, 1));
   if (updates && layout.statistics)
-    update_running_statistics(device_.update.get(), diverged_.cspan(),
+    update_running_statistics(device_.update.get(), diverged(),
                               sum_.cspan().subspan(layout.kStatistics, layout.statistics),
                               options_.batchnorm_momentum, weights_.running.span());
   CUDA_CHECK(cudaMemcpyAsync(&heads_[slot], sum_.cspan().data + layout.kLoss, sizeof(Head),
                              cudaMemcpyDeviceToHost, device_.update.get()));
+}
+
+void TrainStep::read_loss_scale(std::size_t slot) {
+  if (scales_loss())
+    CUDA_CHECK(cudaMemcpyAsync(&scales_[slot], loss_scale_.cspan().data, sizeof(LossScale),
+                               cudaMemcpyDeviceToHost, device_.update.get()));
 }
 
 // In 16 bits if so asked; but losses, hits and statistics, at the head, travel in fp32.
@@ -162,76 +202,6 @@ void TrainStep::sum_over_ranks(Span<float> values, std::size_t bucket) {
                                               options_.wire, wire_.span(), stream, phase);
 }
 
-TrainStep::TrainStep(const Model& model, const Device& device, const ResidentData& data,
-                     const StepOptions& options, Weights& weights, Optimizer& optimizer,
-                     OnResult on_result)
-    : model_(model),
-      device_(device),
-      data_(data),
-      options_(options),
-      batches_(options.first_epoch.value_or(options.batches)),
-      rank_(options.communicator ? options.communicator->rank() : 0),
-      world_(options.communicator ? options.communicator->world() : 1),
-      weights_(weights),
-      optimizer_(optimizer),
-      on_result_(std::move(on_result)),
-      gradients_(std::vector<float>(
-          virtual_ranks() > 1 ? model.layout().size() * virtual_ranks() : 0, 0.f)),
-      sum_(std::vector<float>(model.layout().size(), 0.f)),
-      wire_(options.wire == WireType::fp32 ? 0 : model.layout().size()),
-      labels_(options.batches.batch_per_rank),
-      loss_workspace_(softmax_xent_workspace(options.batches.batch_per_rank)),
-      state_(1),
-      states_(kInFlight),
-      requests_(kInFlight),
-      heads_(kInFlight),
-      diverged_(std::vector<std::uint32_t>{0}),
-      updates_(options.updates) {
-  if (options_.buckets.empty()) options_.buckets = {{0, model.layout().size()}};
-  for (std::size_t i = 0; i < kInFlight; ++i)
-    flights_.push_back({.stamps = StepStamps(2 * model.nodes().size(), buckets().size())});
-  first_begin_.record(device.compute);
-  if (options_.sync_batchnorm) prepare_exchange();
-  make_plans();
-}
-
-// A full batch and the short last one of an epoch need at most three sizes: B, and two that differ
-// by one.
-void TrainStep::make_plans() {
-  std::set<std::uint32_t> sizes;
-  for (const Batches& batches : {options_.batches, batches_})
-    for (const std::size_t step : {std::size_t{0}, batches.steps() - 1})
-      for (int rank = rank_ * virtual_ranks(); rank < (rank_ + 1) * virtual_ranks(); ++rank)
-        if (batches.steps()) sizes.insert(batches.slice(step, rank).count);
-  sizes.erase(0);
-
-  std::size_t floats = 0, bytes = 0;
-  for (const std::uint32_t images : sizes) {
-    const auto [plan, _] =
-        plans_.try_emplace(images, model_, device_, static_cast<int>(images), PlanKind::training);
-    floats = std::max(floats, plan->second.activation_floats());
-    bytes = std::max(bytes, plan->second.workspace_bytes());
-  }
-  activations_ = Buffer<float>(floats);
-  workspace_ = Buffer<std::byte>(bytes);
-  for (auto& [_, plan] : plans_) plan.bind(activations_.span(), workspace_.span());
-}
-
-void TrainStep::prepare_exchange() {
-  std::size_t floats = 0;
-  for (const Node& node : model_.nodes())
-    floats = std::max(floats, node.layer->exchange_floats(world_));
-  exchanged_ = Buffer<float>(std::vector<float>(floats, 0.f));
-  exchange_ = {.rank = rank_,
-               .ranks = world_,
-               .scratch = exchanged_.span(),
-               .sum = [this](Span<float> values) {
-                 if (options_.communicator)
-                   options_.communicator->all_reduce(values, device_.compute,
-                                                     {.name = "step", .step = updates_ + 1});
-               }};
-}
-
 // With one micro-batch the gradients are the sum.
 Span<float> TrainStep::micro_batch_gradients(int virtual_rank) const {
   if (virtual_ranks() == 1) return sum_.span();
@@ -239,13 +209,18 @@ Span<float> TrainStep::micro_batch_gradients(int virtual_rank) const {
   return gradients_.span().subspan(size * static_cast<std::size_t>(virtual_rank), size);
 }
 
+// A collective may never end: another rank may be lost.
+void TrainStep::wait(const Event& event) const {
+  if (options_.communicator)
+    options_.communicator->wait(event);
+  else
+    event.synchronize();
+}
+
 void TrainStep::collect(std::size_t slot) {
   Flight& flight = flights_[slot];
   if (!flight.pending) return;
-  if (options_.communicator)
-    options_.communicator->wait(flight.stamps.done());
-  else
-    flight.stamps.done().synchronize();
+  wait(flight.done);
   flight.pending = false;
   const double samples = double(flight.samples);
   const Head& head = heads_[slot];
@@ -255,7 +230,8 @@ void TrainStep::collect(std::size_t slot) {
               .samples = flight.samples,
               .loss = head.loss / samples,
               .accuracy = head.hits / samples,
-              .requests = head.requests},
+              .requests = head.requests,
+              .loss_scale = scales_loss() ? std::optional(scales_[slot]) : std::nullopt},
              flight.stamps.read(flight.update, first_begin_));
 }
 

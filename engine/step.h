@@ -1,9 +1,13 @@
 // One training step: load, forward, loss, backward, and behind it, bucket by bucket, sum over ranks
-// and update. TrainStep::run and reduce_and_update are the functions to read first, and the only
-// ones in which compute and communication meet. Everything they need is made in the constructor;
-// they allocate nothing and wait for nothing but the results of a few steps ago. From a loss that
-// is not finite on, nothing changes any more (kernels/divergence.h), and the step can be replayed.
-// Called by engine/trainer.
+// and update. TrainStep::run, queue and reduce_and_update are the functions to read first, and the
+// only ones in which compute and communication meet. Everything they need is made in the
+// constructor; they allocate nothing but graphs and wait for nothing but the results of a few steps
+// ago. What queue() queues is captured and launched as one graph (engine/step_graph). From a loss
+// that is not finite on, nothing changes any more (kernels/divergence.h), and the step can be
+// replayed. In half precisions activations are halves and so are the weights that layers read; what
+// is summed over ranks and updated is fp32. fp16 scales its loss (kernels/loss_scale.h): its
+// updates wait for the last bucket, as only then it is known that no gradient overflowed. Called by
+// engine/trainer.
 #pragma once
 
 #include <functional>
@@ -12,13 +16,17 @@
 #include <string>
 
 #include "comm/buckets.h"
+#include "comm/collective_buffer.h"
 #include "comm/communicator.h"
 #include "data/sampler.h"
 #include "engine/optimizer.h"
 #include "engine/plan.h"
 #include "engine/resident_data.h"
+#include "engine/rounded_weights.h"
+#include "engine/step_graph.h"
 #include "engine/step_stamps.h"
 #include "engine/weights.h"
+#include "kernels/loss_scale.h"
 #include "kernels/sum_ranks.h"
 
 namespace annulus {
@@ -36,6 +44,8 @@ struct StepOptions {
   Communicator* communicator = nullptr;  // to the other ranks; null: there are none
   std::vector<Bucket> buckets;           // of the gradient buffer; empty: one
   WireType wire = WireType::fp32;
+  Precision precision = kFp32;
+  LossScale loss_scale = kInitialLossScale;  // of fp16: where it begins
   bool sync_batchnorm = false;          // statistics over all ranks' images; needs one virtual rank
   SumOrder sum_order = SumOrder::rank;  // of virtual ranks
   std::uint64_t seed = 1;
@@ -44,11 +54,7 @@ struct StepOptions {
   Augmentation augmentation;
   std::size_t updates = 0;             // done before: a resumed run's
   std::function<Requests()> requests;  // this rank's, before each step; null: none
-};
-
-// Which halves of the step are done; all but measurements do all.
-struct StepParts {
-  bool compute = true, communicate = true, update = true;
+  bool graph = true;                   // launch steps as graphs; the bits are the same without
 };
 
 struct StepResult {
@@ -58,7 +64,8 @@ struct StepResult {
   std::size_t samples = 0;  // in the global batch
   double loss = 0;          // mean over the samples
   double accuracy = 0;
-  Requests requests;  // of all ranks
+  Requests requests;                    // of all ranks
+  std::optional<LossScale> loss_scale;  // after the step; where there is one
 };
 
 class TrainStep {
@@ -71,6 +78,10 @@ class TrainStep {
   // How the following steps' epoch is cut: options.batches or options.first_epoch.
   void cut_epoch(const Batches& batches) { batches_ = batches; }
 
+  // Seeds cuDNN's dropout anew, where the model has it, from the run's seed, the updates done and
+  // the rank: at the start of each epoch, so that a run that goes on there draws the same masks.
+  void seed_dropout() const;
+
   // Queues step `step` of epoch `epoch` and hands the result of an earlier one to on_result, if it
   // is kInFlight steps back: on every rank at the same call. Throws PeerError when another rank is
   // lost.
@@ -78,6 +89,9 @@ class TrainStep {
 
   // Waits for all steps and hands over their results.
   void finish();
+
+  // No step follows: before the communicator is aborted, as NCCL waits for graphs to be gone.
+  void drop_graphs() { graphs_.clear(); }
 
   // After finish(), with the epoch's order still in place: runs a step whose loss was not finite
   // again, layer by layer, and says what on this rank is the first that is not finite; empty where
@@ -100,15 +114,23 @@ class TrainStep {
   // One step on its way: its stamps, and what the host wrote for it and will read from it.
   struct Flight {
     StepStamps stamps;
+    Event done{};
     std::uint32_t epoch = 0;
     std::size_t step = 0, update = 0, samples = 0;
     bool pending = false;
   };
 
-  Pass pass(const RankSlice& slice, std::size_t samples, Span<float> gradients) const;
+  void queue(Flight& flight, std::size_t step, StepParts parts);
+  Pass pass(const RankSlice& slice, std::size_t samples, AnyInput weights,
+            Span<float> gradients) const;
   int virtual_ranks() const { return options_.batches.ranks / world_; }
   Span<float> micro_batch_gradients(int virtual_rank) const;
   void reduce_and_update(Flight& flight, std::size_t bucket, StepParts parts);
+  void update(std::size_t bucket);
+  std::size_t slot_of(const Flight& flight) const {
+    return static_cast<std::size_t>(&flight - flights_.data());
+  }
+  void order(const Stream& first, const Stream& then) const;
   void run_without_images(const Pass& pass, Span<float> gradients,
                           const Plan::Finished& finished) const;
   void prepare_exchange();
@@ -117,6 +139,11 @@ class TrainStep {
   void sum_over_ranks(Span<float> values, std::size_t bucket);
   void write_requests(std::size_t slot);
   void read_head(std::size_t slot, StepParts parts);
+  void read_loss_scale(std::size_t slot);
+  bool scales_loss() const { return loss_scale_.size() > 0; }
+  Span<const std::uint32_t> diverged() const { return halts_.cspan().subspan(0, 1); }
+  Span<std::uint32_t> overflow() const { return halts_.span().subspan(1, halts_.size() - 1); }
+  void wait(const Event& event) const;
   void collect(std::size_t slot);
 
   const Model& model_;
@@ -130,12 +157,12 @@ class TrainStep {
   OnResult on_result_;
 
   std::map<std::uint32_t, Plan> plans_;  // by number of images
-  Buffer<float> activations_;
-  Buffer<std::byte> workspace_;
-  Buffer<float> gradients_;     // [virtual ranks, GradientLayout]; with one, unused: it writes sum_
-  Buffer<float> sum_;           // [GradientLayout]: what is reduced and applied
-  Buffer<std::uint16_t> wire_;  // [GradientLayout] where 16 bits travel
-  Buffer<float> exchanged_;     // what layers of all ranks tell each other within a pass
+  Buffer<std::byte> activations_, workspace_;
+  RoundedWeights rounded_weights_;
+  Buffer<float> gradients_;  // [virtual ranks, GradientLayout]; with one, unused: it writes sum_
+  CollectiveBuffer<float> sum_;           // [GradientLayout]: what is reduced and applied
+  CollectiveBuffer<std::uint16_t> wire_;  // [GradientLayout] where 16 bits travel
+  Buffer<float> exchanged_;               // what layers of all ranks tell each other within a pass
   RankExchange exchange_;
   Buffer<std::int32_t> labels_;
   Buffer<float> loss_workspace_;
@@ -143,9 +170,13 @@ class TrainStep {
   PinnedBuffer<StepState> states_;   // [kInFlight]
   PinnedBuffer<Requests> requests_;  // [kInFlight]: this rank's
   PinnedBuffer<Head> heads_;         // [kInFlight]: of all ranks
-  Buffer<std::uint32_t> diverged_;   // [1]: kernels/divergence.h
+  Buffer<LossScale> loss_scale_;     // [1]; empty where the loss is not scaled
+  PinnedBuffer<LossScale> scales_;   // [kInFlight]: after the step
+  Buffer<std::uint32_t> halts_;      // {diverged, overflow}, or {diverged}: kernels/divergence.h
   std::vector<Flight> flights_;
   Event first_begin_{true};
+  Event order_;
+  StepGraphs graphs_;  // of a step of each shape and slot; before what they work on is freed
   std::size_t queued_ = 0, updates_;
 };
 

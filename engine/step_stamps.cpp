@@ -7,34 +7,16 @@ StepStamps::StepStamps(std::size_t calls, std::size_t buckets) : calls_(calls), 
 
 void StepStamps::begin(const Stream& compute) {
   used_calls_ = 0;
-  begin_.record(compute);
+  begin_.stamp(compute);
 }
 
 void StepStamps::call_begins(std::string_view name, const Stream& compute) {
   Call& call = calls_[used_calls_++];
   call.name = name;
-  call.begin.record(compute);
+  call.begin.stamp(compute);
 }
 
-void StepStamps::call_ends(const Stream& compute) { calls_[used_calls_ - 1].end.record(compute); }
-
-void StepStamps::started(std::size_t bucket, const Stream& communication) {
-  communication.wait(buckets_[bucket].ready);
-  buckets_[bucket].started.record(communication);
-}
-
-void StepStamps::ended(std::size_t bucket, const Stream& communication) {
-  buckets_[bucket].ended.record(communication);
-}
-
-void StepStamps::update_begins(std::size_t bucket, const Stream& update) {
-  update.wait(buckets_[bucket].ended);
-  buckets_[bucket].updating.record(update);
-}
-
-void StepStamps::update_ends(std::size_t bucket, const Stream& update) {
-  buckets_[bucket].updated.record(update);
-}
+void StepStamps::call_ends(const Stream& compute) { calls_[used_calls_ - 1].end.stamp(compute); }
 
 StepTimes StepStamps::read(std::size_t update, const Event& origin) const {
   const auto since_begin = [&](const Event& event) {

@@ -1,7 +1,8 @@
 // The stamps of one step on the device's own clock: around every layer's call, when a bucket's
 // gradients are ready, when its all-reduce starts and ends, around its update. Invariant: all
-// events are made in the constructor; stamping allocates nothing and waits for nothing. The
-// bucket's events are also what the streams wait on. Called by engine/step and engine/plan; read by
+// events are made in the constructor; stamping allocates nothing and waits for nothing. In a
+// captured step a stamp is a node that records its event anew at each launch; what streams wait on
+// are other events, as such a node orders nothing. Called by engine/step and engine/plan; read by
 // engine/profile.
 #pragma once
 
@@ -41,15 +42,25 @@ class StepStamps {
   void call_ends(const Stream& compute);
 
   // A bucket's way, in this order.
-  void ready(std::size_t bucket, const Stream& compute) { buckets_[bucket].ready.record(compute); }
-  void started(std::size_t bucket, const Stream& communication);  // after it has waited for ready
-  void ended(std::size_t bucket, const Stream& communication);
-  void update_begins(std::size_t bucket, const Stream& update);  // after it has waited for ended
-  void update_ends(std::size_t bucket, const Stream& update);
+  void ready(std::size_t bucket, const Stream& compute) { buckets_[bucket].ready.stamp(compute); }
+  void started(std::size_t bucket, const Stream& communication) {
+    buckets_[bucket].started.stamp(communication);
+  }
+  void ended(std::size_t bucket, const Stream& communication) {
+    buckets_[bucket].ended.stamp(communication);
+  }
+  void update_begins(std::size_t bucket, const Stream& update) {
+    buckets_[bucket].updating.stamp(update);
+  }
+  void update_ends(std::size_t bucket, const Stream& update) {
+    buckets_[bucket].updated.stamp(update);
+  }
 
-  const Event& done() const { return buckets_.back().updated; }  // the step's last
+  // How many calls are stamped. A graph's launch stamps those of its capture.
+  std::size_t calls() const { return used_calls_; }
+  void set_calls(std::size_t calls) { used_calls_ = calls; }
 
-  // Once done: the times. `origin` is when the first step began, on `first`.
+  // Once the step is done: the times. `origin` is when the first step began.
   StepTimes read(std::size_t update, const Event& origin) const;
 
  private:

@@ -19,8 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kRepeat{1'000};
 
+std::atomic<int> deferred{0};  // how many DeferredStop live
 static_assert(std::atomic<int>::is_always_lock_free);
-std::atomic<bool> deferred{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 std::atomic<int> noted{0};
 std::atomic<std::int64_t> noted_at{0};
@@ -53,11 +53,11 @@ void install_stop_signals() {
 }
 
 DeferredStop::DeferredStop() {
-  noted = 0;
-  deferred = true;
+  if (deferred == 0) noted = 0;
+  ++deferred;
 }
 
-DeferredStop::~DeferredStop() { deferred = false; }
+DeferredStop::~DeferredStop() { --deferred; }
 
 std::optional<int> DeferredStop::signal() const {
   const int number = noted;

@@ -14,7 +14,7 @@ namespace annulus {
 // it is the one that the kernel gives the first signal of a process to, and a second one ends it.
 void install_stop_signals();
 
-// While it lives the first signal is only noted.
+// While one lives the first signal is only noted; one within another sees what the outer noted.
 class DeferredStop {
  public:
   DeferredStop();

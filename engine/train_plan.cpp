@@ -10,6 +10,7 @@
 #include "comm/communicator.h"
 #include "engine/checkpoint_interval.h"
 #include "engine/optimizer.h"
+#include "engine/precision.h"
 
 namespace annulus {
 namespace {
@@ -95,6 +96,7 @@ void check_options(const TrainOptions& options) {
   parse_sum_order(options.sum_order);
   parse_bucket_sizes(options.bucket_size);
   parse_wire_type(options.wire);
+  parse_precision(options.precision);
   if (!options.communicate && !options.compute)
     throw UserError(ExitCode::usage,
                     "--no-comm and --comm-only leave nothing to measure; give one of them");
@@ -103,6 +105,10 @@ void check_options(const TrainOptions& options) {
         ExitCode::usage,
         "--sync-batchnorm with --virtual-ranks: virtual ranks run one after another and "
         "cannot share statistics; use --ranks");
+  if (parse_replacements(options.replace).batchnorm && options.sync_batchnorm)
+    throw UserError(ExitCode::usage,
+                    "--sync-batchnorm with --replace batchnorm=cudnn: cuDNN's BatchNorm knows one "
+                    "rank's images alone; leave one of the two out");
   parse_optimizer(options.recipe.optimizer);
   parse_schedule(options.recipe.schedule);
   parse_checkpoint_interval(options.checkpoint_every);

@@ -9,6 +9,7 @@
 
 #include "data/sampler.h"
 #include "engine/recipe.h"
+#include "engine/replacements.h"
 #include "engine/run_state.h"
 #include "engine/schedule.h"
 #include "kernels/sum_ranks.h"
@@ -27,10 +28,14 @@ struct TrainOptions {
   std::size_t max_steps = 0;  // updates; 0: all epochs
   std::string bucket_size = "128K,1M";
   bool sync_batchnorm = false;
-  std::string wire = "fp32";  // what travels between ranks: fp32, bf16, fp16
-  bool trace = false;         // the last steps of all ranks as trace.json
-  std::string katib_metrics;  // file that Katib reads; empty: none
-  bool tensorboard = false;   // an event file in the run folder
+  std::string precision = "fp32";  // engine/precision.h
+  std::string wire = "fp32";       // what travels between ranks: fp32, bf16, fp16
+  bool deterministic = false;      // nothing is left to cuDNN and NCCL that may differ between runs
+  bool graph = true;               // each step is one CUDA graph
+  std::string replace = kNoReplacements;  // our kernels by cuDNN's: engine/replacements.h
+  bool trace = false;                     // the last steps of all ranks as trace.json
+  std::string katib_metrics;              // file that Katib reads; empty: none
+  bool tensorboard = false;               // an event file in the run folder
   std::string checkpoint_every = "1epoch";
   int keep_checkpoints = 3;
   bool communicate = true,

@@ -13,15 +13,18 @@
 
 #include "comm/console.h"
 #include "engine/agreement.h"
+#include "engine/batch_fit.h"
 #include "engine/checkpoint_interval.h"
 #include "engine/exchange.h"
 #include "engine/model/models.h"
 #include "engine/model_file.h"
+#include "engine/precision.h"
 #include "engine/progress.h"
 #include "engine/report.h"
 #include "engine/saver.h"
 #include "engine/step.h"
 #include "engine/trace.h"
+#include "engine/transport_report.h"
 
 namespace annulus {
 namespace {
@@ -46,7 +49,8 @@ Model build_model(const TrainOptions& options, const Datasets& data) {
   return find_model(options.model)
       .build({.image = data.train.image,
               .classes = data.train.classes,
-              .dropout_scale = static_cast<float>(options.recipe.dropout_scale)});
+              .dropout_scale = static_cast<float>(options.recipe.dropout_scale),
+              .replacements = parse_replacements(options.replace)});
 }
 
 // A run on one rank. Members are made in the order in which they need each other: every cuDNN plan
@@ -70,7 +74,8 @@ class Training {
         weights_(model_, options.seed),
         optimizer_(model_, options.recipe),
         saver_(model_, weights_, optimizer_),
-        evaluator_(model_, device_, test_data_, kEvaluationBatch),
+        precision_(parse_precision(options.precision)),
+        evaluator_(model_, device_, test_data_, kEvaluationBatch, precision_),
         profile_(model_.layout().buckets(parse_bucket_sizes(options.bucket_size)), world.ranks()),
         progress_(plan_.epochs, plan_.updates, plan_.start.updates) {
     if (checkpoint) saver_.restore(*checkpoint);
@@ -79,9 +84,7 @@ class Training {
       saver_.write_to(folder.checkpoints(), options.keep_checkpoints);
     if (world.control)
       communicator_.emplace(world.rank(), world.ranks(), *world.control, world.deadlines);
-    step_.emplace(
-        model_, device_, train_data_, step_options(), weights_, optimizer_,
-        [this](const StepResult& result, const StepTimes& times) { on_result(result, times); });
+    make_for_batch(options.batch_size, [this](int images) { make_step(images); });
   }
 
   TrainResult run() try {
@@ -127,22 +130,37 @@ class Training {
     done.record(device_.compute);
     communicator_->wait(done);
     expect_same_weights("the weights before training");
+    const std::string transports = transport_report(*world_.control);
+    if (world_.first()) note(transports);
   }
 
   // The others get the reason before NCCL tells them that this rank is gone.
   void end_badly(const std::string& reason) {
     communicator_->flight_record().freeze();
+    step_->drop_graphs();
     world_.leave_for_this_exception();
     communicator_->flight_record().write(folder_.path(), world_.rank(), reason);
     communicator_->abort();
   }
 
-  StepOptions step_options() {
-    return {.batches = plan_.batches,
-            .first_epoch = plan_.first_epoch,
+  void make_step(int batch_per_rank) {
+    step_.emplace(
+        model_, device_, train_data_, step_options(batch_per_rank), weights_, optimizer_,
+        [this](const StepResult& result, const StepTimes& times) { on_result(result, times); });
+  }
+
+  StepOptions step_options(int batch_per_rank) {
+    const auto cut = [&](Batches batches) {
+      batches.batch_per_rank = batch_per_rank;
+      return batches;
+    };
+    return {.batches = cut(plan_.batches),
+            .first_epoch = cut(plan_.first_epoch),
             .communicator = communicator_ ? &*communicator_ : nullptr,
             .buckets = profile_.buckets(),
             .wire = parse_wire_type(options_.wire),
+            .precision = precision_,
+            .loss_scale = plan_.start.scale(),
             .sync_batchnorm = options_.sync_batchnorm,
             .sum_order = parse_sum_order(options_.sum_order),
             .seed = options_.seed,
@@ -150,7 +168,8 @@ class Training {
             .batchnorm_momentum = static_cast<float>(options_.recipe.batchnorm_momentum),
             .augmentation = augmentation_of(options_.recipe, train_data_),
             .updates = plan_.start.updates,
-            .requests = [this] { return agreement_.requests(); }};
+            .requests = [this] { return agreement_.requests(); },
+            .graph = options_.graph};
   }
 
   void run_epoch() {
@@ -161,6 +180,7 @@ class Training {
     train_data_.set_order(epoch_order(batches.samples, options_.seed, epoch));
     if (epoch == plan_.start.epoch && communicator_ && complete() && steps > 4 * kUndisturbedSteps)
       measure_undisturbed();
+    step_->seed_dropout();
 
     profile_.begin_epoch();
     progress_.epoch_begins(epoch + 1, steps);
@@ -198,6 +218,8 @@ class Training {
     metrics.loss = state_.loss / double(state_.trained);
     metrics.accuracy = state_.hits / double(state_.trained);
     metrics.learning_rate = plan_.schedule.rate(state_.updates - 1);
+    if (precision_.element == Element::fp16)
+      metrics.loss_scale = {state_.loss_scale, state_.skipped - state_.skipped_before};
     history_.push_back(metrics);
     evaluated_ = true;
     if (world_.first()) report(metrics);
@@ -207,6 +229,7 @@ class Training {
     ++state_.epoch;
     state_.samples = state_.trained = 0;
     state_.loss = state_.hits = state_.seconds = 0;
+    state_.skipped_before = state_.skipped;
     epoch_clock_ = Clock::now();
     if (interval_.epochs && state_.epoch % interval_.epochs == 0) save_checkpoint();
   }
@@ -215,6 +238,7 @@ class Training {
     progress_.clear();
     if (complete()) save_model(folder_.weights(), model_, weights_, normalisation_);
     report_->epoch(metrics);
+    note(overflow_note(metrics.validation, precision_));
   }
 
   bool done() const { return state_.updates >= plan_.updates && evaluated_; }
@@ -242,6 +266,13 @@ class Training {
   // All ranks learn of it with the same step, and look for its cause together.
   [[noreturn]] void fail_diverged() {
     step_->finish();
+    if (std::isfinite(diverged_->loss))
+      throw UserError(
+          ExitCode::diverged,
+          fmt::format("training diverged: the gradients of update {} overflow {} even at a loss "
+                      "scale of {}; try a lower --lr, a longer --warmup or --precision bf16{}",
+                      diverged_->update + 1, precision_.name, kSmallestLossScale,
+                      last_checkpoint()));
     std::string found = step_->find_not_finite(*diverged_);
     if (communicator_ && options_.communicate) {
       const std::vector<std::string> all = world_.control->gather(found);
@@ -249,7 +280,6 @@ class Training {
                                       [](const std::string& text) { return !text.empty(); });
       if (first != all.end()) found = fmt::format("{} on rank {}", *first, first - all.begin());
     }
-    const std::string checkpoint = saver_.last();
     throw UserError(
         ExitCode::diverged,
         fmt::format("training diverged: the loss of update {} is {}; {}; try a lower "
@@ -257,7 +287,12 @@ class Training {
                     diverged_->update + 1, std::isnan(diverged_->loss) ? "nan" : "infinite",
                     found.empty() ? "every layer's output is finite"
                                   : found + " is the first that is not finite",
-                    checkpoint.empty() ? "" : "; the last checkpoint is " + checkpoint));
+                    last_checkpoint()));
+  }
+
+  std::string last_checkpoint() {
+    const std::string checkpoint = saver_.last();
+    return checkpoint.empty() ? "" : "; the last checkpoint is " + checkpoint;
   }
 
   void write_trace() {
@@ -295,16 +330,23 @@ class Training {
   void on_result(const StepResult& result, const StepTimes& times) {
     if (undisturbed_) return undisturbed_->push_back(times);
     if (diverged_) return;
-    if (!std::isfinite(result.loss)) {
+    if (!std::isfinite(result.loss) || overflows_unscaled(result)) {
       diverged_ = result;
       return;
     }
+    if (result.loss_scale) state_.set_scale(*result.loss_scale);
     agreement_.heard(result.requests);
     state_.trained += result.samples;
     state_.loss += result.loss * double(result.samples);
     state_.hits += result.accuracy * double(result.samples);
     profile_.add(times);
     if (world_.first()) progress_.step_done(result.samples, result.loss);
+  }
+
+  // Nothing is left to halve, and still a gradient was not finite.
+  bool overflows_unscaled(const StepResult& result) const {
+    return result.loss_scale && result.loss_scale->skipped > state_.skipped &&
+           state_.loss_scale == kSmallestLossScale;
   }
 
   void expect_same_weights(const std::string& what) {
@@ -322,12 +364,13 @@ class Training {
   CheckpointInterval interval_;
   Agreement agreement_;
   Model model_;
-  Device device_;
+  Device device_{options_.deterministic ? Engines::deterministic : Engines::any};
   ResidentData train_data_, test_data_;
   const Normalisation normalisation_;
   Weights weights_;
   Optimizer optimizer_;
   Saver saver_;
+  const Precision precision_;
   Evaluator evaluator_;
   Profile profile_;
   Progress progress_;

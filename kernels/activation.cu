@@ -2,52 +2,74 @@
 #include "kernels/activation.h"
 
 #include "kernels/activation_formula.h"
+#include "kernels/packet.h"
 #include "kernels/simt.h"
 
 namespace annulus {
 namespace activation {
 
-template <Activation f>
-__global__ void forward(Span<const float> x, Span<float> y) {
-  for (std::size_t i : grid_stride(y.size)) y[i] = activate(f, x[i]);
+template <Activation f, class T>
+__global__ void forward(Span<const T> x, Span<T> y) {
+  for_packets<kPacket<T>>(y.size, are_aligned(x, y), [&](std::size_t i, auto width) {
+    store(y, i, map([](float v) { return activate(f, v); }, load<width>(x, i)));
+  });
 }
-SIMT_ELEMENTWISE(forward<Activation::none>)
-SIMT_ELEMENTWISE(forward<Activation::relu>)
-SIMT_ELEMENTWISE(forward<Activation::gelu>)
 
-template <Activation f>
-__global__ void backward(Span<const float> x, Span<const float> dy, Span<float> dx) {
-  for (std::size_t i : grid_stride(dx.size)) dx[i] = activation_gradient(f, x[i], dy[i]);
+template <Activation f, class T>
+__global__ void backward(Span<const T> x, Span<const T> dy, Span<T> dx) {
+  for_packets<kPacket<T>>(dx.size, are_aligned(x, dy, dx), [&](std::size_t i, auto width) {
+    const auto gradient = [](float v, float g) { return activation_gradient(f, v, g); };
+    store(dx, i, map(gradient, load<width>(x, i), load<width>(dy, i)));
+  });
 }
-SIMT_ELEMENTWISE(backward<Activation::none>)
-SIMT_ELEMENTWISE(backward<Activation::relu>)
-SIMT_ELEMENTWISE(backward<Activation::gelu>)
 
-__global__ void add(Span<const float> a, Span<const float> b, Span<float> y) {
-  for (std::size_t i : grid_stride(y.size)) y[i] = a[i] + b[i];
+template <class T>
+__global__ void add(Span<const T> a, Span<const T> b, Span<T> y) {
+  for_packets<kPacket<T>>(y.size, are_aligned(a, b, y), [&](std::size_t i, auto width) {
+    store(y, i, map([](float p, float q) { return p + q; }, load<width>(a, i), load<width>(b, i)));
+  });
 }
-SIMT_ELEMENTWISE(add)
+
+#define ANNULUS_KERNELS(T)                        \
+  SIMT_ELEMENTWISE(forward<Activation::none, T>)  \
+  SIMT_ELEMENTWISE(forward<Activation::relu, T>)  \
+  SIMT_ELEMENTWISE(forward<Activation::gelu, T>)  \
+  SIMT_ELEMENTWISE(backward<Activation::none, T>) \
+  SIMT_ELEMENTWISE(backward<Activation::relu, T>) \
+  SIMT_ELEMENTWISE(backward<Activation::gelu, T>) \
+  SIMT_ELEMENTWISE(add<T>)
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_KERNELS)
 
 }  // namespace activation
 
-void activation_forward(cudaStream_t stream, Activation f, Span<const float> x, Span<float> y) {
+template <class T>
+void activation_forward(cudaStream_t stream, Activation f, InputSpan<T> x, Span<T> y) {
   if (y.empty()) return;
   with_activation(f, [&](auto chosen) {
-    launch(activation::forward<chosen>, grid_for(y.size), kBlock, 0, stream, x, y);
+    launch(activation::forward<chosen, T>, grid_for(y.size), kBlock, 0, stream, x, y);
   });
 }
 
-void activation_backward(cudaStream_t stream, Activation f, Span<const float> x,
-                         Span<const float> dy, Span<float> dx) {
+template <class T>
+void activation_backward(cudaStream_t stream, Activation f, InputSpan<T> x, InputSpan<T> dy,
+                         Span<T> dx) {
   if (dx.empty()) return;
   with_activation(f, [&](auto chosen) {
-    launch(activation::backward<chosen>, grid_for(dx.size), kBlock, 0, stream, x, dy, dx);
+    launch(activation::backward<chosen, T>, grid_for(dx.size), kBlock, 0, stream, x, dy, dx);
   });
 }
 
-void add(cudaStream_t stream, Span<const float> a, Span<const float> b, Span<float> y) {
+template <class T>
+void add(cudaStream_t stream, InputSpan<T> a, InputSpan<T> b, Span<T> y) {
   if (y.empty()) return;
-  launch(activation::add, grid_for(y.size), kBlock, 0, stream, a, b, y);
+  launch(activation::add<T>, grid_for(y.size), kBlock, 0, stream, a, b, y);
 }
+
+#define ANNULUS_INSTANTIATE(T)                                                               \
+  template void activation_forward<T>(cudaStream_t, Activation, InputSpan<T>, Span<T>);      \
+  template void activation_backward<T>(cudaStream_t, Activation, InputSpan<T>, InputSpan<T>, \
+                                       Span<T>);                                             \
+  template void add<T>(cudaStream_t, InputSpan<T>, InputSpan<T>, Span<T>);
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_INSTANTIATE)
 
 }  // namespace annulus

@@ -10,14 +10,20 @@ namespace annulus {
 // gelu is the exact form, x * Phi(x) (Hendrycks & Gimpel 2016, arXiv:1606.08415).
 enum class Activation { none, relu, gelu };
 
+// T: float, __nv_bfloat16 or __half, as everywhere where activations pass. Computed in float,
+// rounded once to T.
+
 // y[i] = f(x[i]); any shape. y may be x.
-void activation_forward(cudaStream_t stream, Activation f, Span<const float> x, Span<float> y);
+template <class T>
+void activation_forward(cudaStream_t stream, Activation f, InputSpan<T> x, Span<T> y);
 
 // dx[i] = dy[i] * f'(x[i]), from the forward input. dx may be dy.
-void activation_backward(cudaStream_t stream, Activation f, Span<const float> x,
-                         Span<const float> dy, Span<float> dx);
+template <class T>
+void activation_backward(cudaStream_t stream, Activation f, InputSpan<T> x, InputSpan<T> dy,
+                         Span<T> dx);
 
 // y[i] = a[i] + b[i]: the residual add, and the sum of two gradients. y may be a.
-void add(cudaStream_t stream, Span<const float> a, Span<const float> b, Span<float> y);
+template <class T>
+void add(cudaStream_t stream, InputSpan<T> a, InputSpan<T> b, Span<T> y);
 
 }  // namespace annulus

@@ -1,6 +1,6 @@
 // The loader's device half: gather, mirror, shift, cut out and normalise in one pass from uint8 to
-// fp32. Invariant: a sample's random choices follow from the keys in augment.h alone, so the cut of
-// the batch into ranks cannot show. Called by engine/resident_data.
+// the type of activations. Invariant: a sample's random choices follow from the keys in augment.h
+// alone, so the cut of the batch into ranks cannot show. Called by engine/resident_data.
 #include "kernels/augment.h"
 
 #include <algorithm>
@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "kernels/check.h"
+#include "kernels/packet.h"
 #include "kernels/philox.h"
 #include "kernels/simt.h"
 
 namespace annulus {
-namespace {
+inline namespace augment_kernels {
 
 constexpr int kMaxChannels = 4;
 
@@ -86,10 +87,11 @@ SPAN_FN std::uint32_t image_at(Span<const std::uint32_t> order, const StepState&
 }
 
 // One block a sample, one thread a pixel.
+template <class T>
 __global__ void load(ImageShape shape, Recipe recipe, std::uint32_t first_position,
                      Span<const StepState> state, Span<const std::uint8_t> data,
-                     Span<const std::uint8_t> labels, Span<const std::uint32_t> order,
-                     Span<float> y, Span<std::int32_t> batch_labels) {
+                     Span<const std::uint8_t> labels, Span<const std::uint32_t> order, Span<T> y,
+                     Span<std::int32_t> batch_labels) {
   const std::uint32_t position = first_position + blockIdx.x;
   const Draw d = draw(shape, recipe, state[0], position, image_at(order, state[0], position));
   const std::size_t from = d.image * shape.size(), to = blockIdx.x * shape.size();
@@ -99,8 +101,8 @@ __global__ void load(ImageShape shape, Recipe recipe, std::uint32_t first_positi
     const int source = d.source_row(row) * shape.width + d.source_column(column);
     for (int c = 0; c < shape.channels; ++c) {
       const float value = data[from + std::size_t(source) * shape.channels + c];
-      y[to + std::size_t(pixel) * shape.channels + c] =
-          d.is_cut(row, column) ? 0.f : (value - recipe.mean[c]) * recipe.inv_std[c];
+      y[to + std::size_t(pixel) * shape.channels + c] = static_cast<T>(
+          d.is_cut(row, column) ? 0.f : (value - recipe.mean[c]) * recipe.inv_std[c]);
     }
   }
   if (threadIdx.x == 0) batch_labels[blockIdx.x] = labels[d.image];
@@ -129,16 +131,20 @@ void gather_row(const Draw& d, Span<const std::uint8_t> from, std::vector<std::u
 }
 
 // y = (x - mean) * inv_std over one row; the cut columns become 0.
+template <class T>
 void normalise_row(const Draw& d, const RowFactors& factors, bool cut,
-                   const std::vector<std::uint8_t>& x, Span<float> y) {
-  for (std::size_t i = 0; i < y.size; ++i) y[i] = (x[i] - factors.mean[i]) * factors.inv_std[i];
+                   const std::vector<std::uint8_t>& x, Span<T> y) {
+  for (std::size_t i = 0; i < y.size; ++i)
+    y[i] = static_cast<T>((x[i] - factors.mean[i]) * factors.inv_std[i]);
   if (!cut) return;
-  for (int i = d.cut_left * d.shape.channels; i < d.cut_right * d.shape.channels; ++i) y[i] = 0;
+  for (int i = d.cut_left * d.shape.channels; i < d.cut_right * d.shape.channels; ++i)
+    y[i] = static_cast<T>(0.f);
 }
 
+template <class T>
 void load_cpu(ImageShape shape, Recipe recipe, std::uint32_t first_position,
               Span<const StepState> state, Span<const std::uint8_t> data,
-              Span<const std::uint8_t> labels, Span<const std::uint32_t> order, Span<float> y,
+              Span<const std::uint8_t> labels, Span<const std::uint32_t> order, Span<T> y,
               Span<std::int32_t> batch_labels) {
   const RowFactors factors(shape, recipe);
   const std::size_t row_size = factors.mean.size();
@@ -174,21 +180,31 @@ Recipe checked_recipe(const ImageShape& shape, const Augmentation& augmentation)
   return recipe;
 }
 
-}  // namespace
+}  // namespace augment_kernels
 
+template <class T>
 void load_batch(cudaStream_t stream, Span<const StepState> state, std::uint32_t first_position,
                 const ImageShape& shape, const Augmentation& augmentation,
                 Span<const std::uint8_t> data, Span<const std::uint8_t> labels,
-                Span<const std::uint32_t> order, Span<float> y, Span<std::int32_t> batch_labels) {
+                Span<const std::uint32_t> order, Span<T> y, Span<std::int32_t> batch_labels) {
   if (batch_labels.empty()) return;
-  launch(load, static_cast<unsigned>(batch_labels.size), kBlock, 0, stream, shape,
+  launch(load<T>, static_cast<unsigned>(batch_labels.size), kBlock, 0, stream, shape,
          checked_recipe(shape, augmentation), first_position, state, data, labels, order, y,
          batch_labels);
 }
 
 namespace {
-SIMT_KERNEL(load)
-SIMT_CPU_FORM(load, load_cpu)
+#define ANNULUS_KERNELS(T) \
+  SIMT_KERNEL(load<T>)     \
+  SIMT_CPU_FORM((load<T>), (load_cpu<T>))
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_KERNELS)
 }  // namespace
+
+#define ANNULUS_INSTANTIATE(T)                                                                  \
+  template void load_batch<T>(cudaStream_t, Span<const StepState>, std::uint32_t,               \
+                              const ImageShape&, const Augmentation&, Span<const std::uint8_t>, \
+                              Span<const std::uint8_t>, Span<const std::uint32_t>, Span<T>,     \
+                              Span<std::int32_t>);
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_INSTANTIATE)
 
 }  // namespace annulus

@@ -36,11 +36,13 @@ struct Augmentation {
 };
 
 // data[D,H,W,C] uint8, labels[D], order[D]: sample i of the batch is order[state.first_sample +
-// first_position + i]. y[N,H,W,C], batch_labels[N]; N = batch_labels.size.
+// first_position + i]. y[N,H,W,C] of type T: float, __nv_bfloat16 or __half; batch_labels[N];
+// N = batch_labels.size.
 // Throws UserError(usage) for more than 4 channels or a translation that reflection cannot fill.
+template <class T>
 void load_batch(cudaStream_t stream, Span<const StepState> state, std::uint32_t first_position,
                 const ImageShape& shape, const Augmentation& augmentation,
                 Span<const std::uint8_t> data, Span<const std::uint8_t> labels,
-                Span<const std::uint32_t> order, Span<float> y, Span<std::int32_t> batch_labels);
+                Span<const std::uint32_t> order, Span<T> y, Span<std::int32_t> batch_labels);
 
 }  // namespace annulus

@@ -1,6 +1,7 @@
 // BatchNorm over NHWC, fused with the activation that follows and, where `pool` is set, with a 2x2
 // stride-2 max-pool: y = pool(f(gamma * (x - mean) / sqrt(var + epsilon) + beta)). Ioffe & Szegedy
-// 2015 (arXiv:1502.03167). Statistics are per channel over [N,H,W], two-pass in fp32. Called by
+// 2015 (arXiv:1502.03167). Statistics are per channel over [N,H,W], two-pass in fp32. x, y and
+// their gradients are of type T: float, __nv_bfloat16 or __half; all else is float. Called by
 // engine/layers/batchnorm.
 #pragma once
 
@@ -35,17 +36,19 @@ std::size_t batchnorm_workspace(const BatchNormShape& shape);
 // statistics[2C] = weight * {batch means, unbiased batch variances}: what the running statistics
 // are updated with; with weight = images / global batch the sum over ranks is the global average.
 // gamma[C], beta[C].
-void batchnorm_forward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_forward(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
                        Span<const float> gamma, Span<const float> beta, Span<float> mean,
-                       Span<float> inv_std, Span<float> statistics, float weight, Span<float> y,
+                       Span<float> inv_std, Span<float> statistics, float weight, Span<T> y,
                        Span<float> workspace);
 
 // Backward, from the forward *input* x (the pre-activation and the pool's argmax are recomputed,
 // nothing else is stored; of equal maxima the first in row-major order takes the gradient). dy has
 // y's shape; dx may not alias dy.
-void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
-                        Span<const float> dy, Span<const float> mean, Span<const float> inv_std,
-                        Span<const float> gamma, Span<const float> beta, Span<float> dx,
+template <class T>
+void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
+                        InputSpan<T> dy, Span<const float> mean, Span<const float> inv_std,
+                        Span<const float> gamma, Span<const float> beta, Span<T> dx,
                         Span<float> dgamma, Span<float> dbeta, Span<float> workspace);
 
 // The same in parts, for statistics over the images of all ranks: between the parts the caller sums
@@ -54,8 +57,14 @@ void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<c
 SPAN_FN constexpr std::size_t batchnorm_moments_size(int channels) {
   return 2 * std::size_t(channels) + 1;
 }
-void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<const T> x,
                        Span<float> moments, Span<float> workspace);
+template <class T>
+void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<T> x,
+                       Span<float> moments, Span<float> workspace) requires(!std::is_const_v<T>) {
+  batchnorm_moments(stream, shape, Span<const T>(x), moments, workspace);
+}
 
 // moments[ranks,2C + 1] -> mean, inv_std and statistics of all ranks' images together (Chan, Golub
 // & LeVeque 1983), ranks merged in their order.
@@ -63,33 +72,45 @@ void batchnorm_merge(cudaStream_t stream, const BatchNormShape& shape, int ranks
                      Span<const float> moments, Span<float> mean, Span<float> inv_std,
                      Span<float> statistics, float weight);
 
-void batchnorm_normalize(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_normalize(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
                          Span<const float> gamma, Span<const float> beta, Span<const float> mean,
-                         Span<const float> inv_std, Span<float> y);
+                         Span<const float> inv_std, Span<T> y);
 
 // This rank's sums of the gradient of the pre-activation (dbeta) and of its product with the
 // normalised input (dgamma).
-void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
-                             Span<const float> dy, Span<const float> mean,
-                             Span<const float> inv_std, Span<const float> gamma,
-                             Span<const float> beta, Span<float> dgamma, Span<float> dbeta,
-                             Span<float> workspace);
+template <class T>
+void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<const T> x,
+                             InputSpan<T> dy, Span<const float> mean, Span<const float> inv_std,
+                             Span<const float> gamma, Span<const float> beta, Span<float> dgamma,
+                             Span<float> dbeta, Span<float> workspace);
+template <class T>
+void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<T> x,
+                             InputSpan<T> dy, Span<const float> mean, Span<const float> inv_std,
+                             Span<const float> gamma, Span<const float> beta, Span<float> dgamma,
+                             Span<float> dbeta,
+                             Span<float> workspace) requires(!std::is_const_v<T>) {
+  batchnorm_gradient_sums(stream, shape, Span<const T>(x), dy, mean, inv_std, gamma, beta, dgamma,
+                          dbeta, workspace);
+}
 
 // dx from those sums over all ranks, which together have `images` images.
+template <class T>
 void batchnorm_input_gradient(cudaStream_t stream, const BatchNormShape& shape, std::size_t images,
-                              Span<const float> x, Span<const float> dy, Span<const float> mean,
+                              InputSpan<T> x, InputSpan<T> dy, Span<const float> mean,
                               Span<const float> inv_std, Span<const float> gamma,
                               Span<const float> beta, Span<const float> dgamma,
-                              Span<const float> dbeta, Span<float> dx);
+                              Span<const float> dbeta, Span<T> dx);
 
 // Inference with running statistics[2C] = {means, variances}.
-void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
                          Span<const float> gamma, Span<const float> beta, Span<const float> running,
-                         Span<float> y);
+                         Span<T> y);
 
 // running[i] = (1 - momentum) * running[i] + momentum * batch[i], for all layers' statistics at
-// once; nothing where diverged[0] (kernels/divergence.h) is set.
-void update_running_statistics(cudaStream_t stream, Span<const std::uint32_t> diverged,
+// once; nothing where a word of `halts` (kernels/divergence.h) is set.
+void update_running_statistics(cudaStream_t stream, Span<const std::uint32_t> halts,
                                Span<const float> batch, float momentum, Span<float> running);
 
 }  // namespace annulus

@@ -5,6 +5,7 @@
 #include "kernels/batchnorm.h"
 #include "kernels/batchnorm_formula.h"
 #include "kernels/columns.h"
+#include "kernels/packet.h"
 #include "kernels/simt.h"
 
 namespace annulus {
@@ -20,35 +21,41 @@ SPAN_FN Reached reached(Activation f, const Channel& channel, float x, float dy)
 }
 
 // partial[2,pieces,C] = each piece's sums of g, then of g x'; `cut` cuts dy's rows.
-__global__ void sum_gradients(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
-                              Span<const float> dy, Span<const float> means,
-                              Span<const float> inv_stds, Span<const float> gamma,
-                              Span<const float> beta, Span<float> partial) {
-  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+template <class T, int width>
+__global__ void sum_gradients(BatchNormShape shape, ColumnPieces cut, Span<const T> x,
+                              Span<const T> dy, Span<const float> means, Span<const float> inv_stds,
+                              Span<const float> gamma, Span<const float> beta,
+                              Span<float> partial) {
+  const std::size_t columns = cut.columns, column = first_column<width>();
   const bool inside = column < columns;
   const std::size_t end = inside ? cut.end(blockIdx.y) : 0;
-  const std::size_t mine = inside ? column : 0;
-  const Channel channel{means[mine], inv_stds[mine], gamma[mine], beta[mine]};
+  const Channels<width> channels(inside ? column : 0, means, inv_stds, gamma, beta);
   const Cells windows = Cells::windows(shape);
 
-  float sum = 0, product_sum = 0;
+  Floats<width> sum{}, product_sum{};
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < end; row += blockDim.y) {
     const std::size_t i = row * columns + column;
-    const float input = shape.pool ? window_max(shape.activation, channel,
-                                                windows.read(x, windows.at(row), columns, column))
-                                         .x
-                                   : x[i];
-    const Reached r = reached(shape.activation, channel, input, dy[i]);
-    sum += r.gradient;
-    product_sum += r.gradient * r.normalized;
+    Floats<width> input;
+    if (shape.pool) {
+      const Window<width> window(x, windows, windows.at(row), columns, column);
+      for (int c = 0; c < width; ++c)
+        input[c] = window_max(shape.activation, channels[c], window[c]).x;
+    } else {
+      input = load<width>(x, i);
+    }
+    const Floats<width> gradients = load<width>(dy, i);
+    for (int c = 0; c < width; ++c) {
+      const Reached r = reached(shape.activation, channels[c], input[c], gradients[c]);
+      sum[c] += r.gradient;
+      product_sum[c] += r.gradient * r.normalized;
+    }
   }
-  sum = column_sum(sum);
-  product_sum = column_sum(product_sum);
+  sum = column_sums(sum);
+  product_sum = column_sums(product_sum);
   if (!inside || threadIdx.y != 0) return;
-  partial[blockIdx.y * columns + column] = sum;
-  partial[cut.partial_size() + blockIdx.y * columns + column] = product_sum;
+  store_each(partial, blockIdx.y * columns + column, sum);
+  store_each(partial, cut.partial_size() + blockIdx.y * columns + column, product_sum);
 }
-SIMT_KERNEL(sum_gradients)
 
 // dx = scale * (g - mean - x' * mean_product) within one channel.
 struct InputGradient {
@@ -64,59 +71,85 @@ struct InputGradient {
   }
 };
 
-__global__ void input_gradient(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
-                               Span<const float> dy, Span<const float> means,
+template <int width>
+struct InputGradients {
+  InputGradient at[width];
+
+  SPAN_FN InputGradients(const Channels<width>& channels, std::size_t first,
+                         Span<const float> dgamma, Span<const float> dbeta, std::size_t rows) {
+    for (int i = 0; i < width; ++i)
+      at[i] = InputGradient::of(channels[i], dgamma[first + i], dbeta[first + i], rows);
+  }
+  SPAN_FN const InputGradient& operator[](int i) const { return at[i]; }
+};
+
+template <class T, int width>
+__global__ void input_gradient(BatchNormShape shape, ColumnPieces cut, Span<const T> x,
+                               Span<const T> dy, Span<const float> means,
                                Span<const float> inv_stds, Span<const float> gamma,
                                Span<const float> beta, Span<const float> dgamma,
-                               Span<const float> dbeta, std::size_t rows, Span<float> dx) {
-  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+                               Span<const float> dbeta, std::size_t rows, Span<T> dx) {
+  const std::size_t columns = cut.columns, column = first_column<width>();
   if (column >= columns) return;
-  const Channel channel{means[column], inv_stds[column], gamma[column], beta[column]};
-  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], rows);
+  const Channels<width> channels(column, means, inv_stds, gamma, beta);
+  const InputGradients<width> to_input(channels, column, dgamma, dbeta, rows);
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
        row += blockDim.y) {
     const std::size_t i = row * columns + column;
-    const Reached r = reached(shape.activation, channel, x[i], dy[i]);
-    dx[i] = to_input(r.gradient, r.normalized);
+    const Floats<width> values = load<width>(x, i), gradients = load<width>(dy, i);
+    Floats<width> out;
+    for (int c = 0; c < width; ++c) {
+      const Reached r = reached(shape.activation, channels[c], values[c], gradients[c]);
+      out[c] = to_input[c](r.gradient, r.normalized);
+    }
+    store(dx, i, out);
   }
 }
-SIMT_KERNEL(input_gradient)
 
 // The same where a pool follows; `cut` cuts all 2x2 cells, so that pixels outside any window get
 // their dx too.
-__global__ void input_gradient_unpool(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
-                                      Span<const float> dy, Span<const float> means,
+template <class T, int width>
+__global__ void input_gradient_unpool(BatchNormShape shape, ColumnPieces cut, Span<const T> x,
+                                      Span<const T> dy, Span<const float> means,
                                       Span<const float> inv_stds, Span<const float> gamma,
                                       Span<const float> beta, Span<const float> dgamma,
-                                      Span<const float> dbeta, std::size_t rows, Span<float> dx) {
-  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+                                      Span<const float> dbeta, std::size_t rows, Span<T> dx) {
+  const std::size_t columns = cut.columns, column = first_column<width>();
   if (column >= columns) return;
-  const Channel channel{means[column], inv_stds[column], gamma[column], beta[column]};
-  const auto to_input = InputGradient::of(channel, dgamma[column], dbeta[column], rows);
+  const Channels<width> channels(column, means, inv_stds, gamma, beta);
+  const InputGradients<width> to_input(channels, column, dgamma, dbeta, rows);
   const Cells cells = Cells::all(shape);
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
        row += blockDim.y) {
     const Cells::Position cell = cells.at(row);
-    WindowMax winner{};
-    float gradient = 0;
+    Floats<width> gradient{};
+    int place[width] = {};
     if (cell.whole()) {
-      winner = window_max(shape.activation, channel, cells.read(x, cell, columns, column));
-      gradient =
-          reached(shape.activation, channel, winner.x, dy[cell.window * columns + column]).gradient;
+      const Window<width> window(x, cells, cell, columns, column);
+      const Floats<width> gradients = load<width>(dy, cell.window * columns + column);
+      for (int c = 0; c < width; ++c) {
+        const WindowMax winner = window_max(shape.activation, channels[c], window[c]);
+        gradient[c] = reached(shape.activation, channels[c], winner.x, gradients[c]).gradient;
+        place[c] = winner.place;
+      }
     }
     for (int k = 0; k < 4; ++k) {
       if (!cell.has(k)) continue;
       const std::size_t i = cells.pixel(cell, k) * columns + column;
-      dx[i] = to_input(k == winner.place ? gradient : 0.f, channel.normalize(x[i]));
+      const Floats<width> values = load<width>(x, i);
+      Floats<width> out;
+      for (int c = 0; c < width; ++c)
+        out[c] = to_input[c](k == place[c] ? gradient[c] : 0.f, channels[c].normalize(values[c]));
+      store(dx, i, out);
     }
   }
 }
-SIMT_KERNEL(input_gradient_unpool)
 
 #if !defined(__CUDACC__)
-void sum_gradients_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
-                       Span<const float> dy, Span<const float> means, Span<const float> inv_stds,
-                       Span<const float> gamma, Span<const float> beta, Span<float> partial) {
+template <class T>
+void sum_gradients_cpu(BatchNormShape shape, ColumnPieces cut, Span<const T> x, Span<const T> dy,
+                       Span<const float> means, Span<const float> inv_stds, Span<const float> gamma,
+                       Span<const float> beta, Span<float> partial) {
   const std::size_t columns = cut.columns;
   const Cells windows = Cells::windows(shape);
   const auto sum_block = [&](std::size_t piece, int first, auto width, auto f) {
@@ -127,14 +160,17 @@ void sum_gradients_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float>
       product_sum[c] += r.gradient * r.normalized;
     };
     for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
-      const float* gradients = &dy[row * columns + first];
+      const T* gradients = &dy[row * columns + first];
       if (shape.pool) {
         const PixelRows window(&x[0] + first, windows, windows.at(row), columns);
         for (int c = 0; c < width; ++c)
-          add(c, reached(f, channels[c], window_max(f, channels[c], window.at(c)).x, gradients[c]));
+          add(c, reached(f, channels[c], window_max(f, channels[c], window.at(c)).x,
+                         static_cast<float>(gradients[c])));
       } else {
-        const float* values = &x[row * columns + first];
-        for (int c = 0; c < width; ++c) add(c, reached(f, channels[c], values[c], gradients[c]));
+        const T* values = &x[row * columns + first];
+        for (int c = 0; c < width; ++c)
+          add(c, reached(f, channels[c], static_cast<float>(values[c]),
+                         static_cast<float>(gradients[c])));
       }
     }
     for (int c = 0; c < width; ++c) {
@@ -165,20 +201,22 @@ struct InputGradientBlock {
   SPAN_FN InputGradient operator[](int c) const { return {scale[c], mean[c], mean_product[c]}; }
 };
 
-void input_gradient_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
-                        Span<const float> dy, Span<const float> means, Span<const float> inv_stds,
+template <class T>
+void input_gradient_cpu(BatchNormShape shape, ColumnPieces cut, Span<const T> x, Span<const T> dy,
+                        Span<const float> means, Span<const float> inv_stds,
                         Span<const float> gamma, Span<const float> beta, Span<const float> dgamma,
-                        Span<const float> dbeta, std::size_t all_rows, Span<float> dx) {
+                        Span<const float> dbeta, std::size_t all_rows, Span<T> dx) {
   const std::size_t columns = cut.columns;
   const auto gradient_block = [&](std::size_t piece, int first, auto width, auto f) {
     const ChannelBlock channels(first, width, means, inv_stds, gamma, beta);
     const InputGradientBlock to_input(channels, first, width, dgamma, dbeta, all_rows);
     for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
-      const float *values = &x[row * columns + first], *gradients = &dy[row * columns + first];
-      float* __restrict__ out = &dx[row * columns + first];
+      const T *values = &x[row * columns + first], *gradients = &dy[row * columns + first];
+      T* __restrict__ out = &dx[row * columns + first];
       for (int c = 0; c < width; ++c) {
-        const Reached r = reached(f, channels[c], values[c], gradients[c]);
-        out[c] = to_input[c](r.gradient, r.normalized);
+        const Reached r = reached(f, channels[c], static_cast<float>(values[c]),
+                                  static_cast<float>(gradients[c]));
+        out[c] = static_cast<T>(to_input[c](r.gradient, r.normalized));
       }
     }
   };
@@ -189,11 +227,12 @@ void input_gradient_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float
   });
 }
 
-void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<const float> x,
-                               Span<const float> dy, Span<const float> means,
+template <class T>
+void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<const T> x,
+                               Span<const T> dy, Span<const float> means,
                                Span<const float> inv_stds, Span<const float> gamma,
                                Span<const float> beta, Span<const float> dgamma,
-                               Span<const float> dbeta, std::size_t all_rows, Span<float> dx) {
+                               Span<const float> dbeta, std::size_t all_rows, Span<T> dx) {
   const std::size_t columns = cut.columns;
   const Cells cells = Cells::all(shape);
   const auto gradient_block = [&](std::size_t piece, int first, auto width, auto f) {
@@ -205,10 +244,11 @@ void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<cons
       int place[kColumnBlock];
       if (cell.whole()) {
         const PixelRows window(&x[0] + first, cells, cell, columns);
-        const float* gradients = &dy[cell.window * columns + first];
+        const T* gradients = &dy[cell.window * columns + first];
         for (int c = 0; c < width; ++c) {
           const WindowMax winner = window_max(f, channels[c], window.at(c));
-          gradient[c] = reached(f, channels[c], winner.x, gradients[c]).gradient;
+          gradient[c] =
+              reached(f, channels[c], winner.x, static_cast<float>(gradients[c])).gradient;
           place[c] = winner.place;
         }
       } else {  // not an initialiser: every whole cell would pay an eighth of its time for it
@@ -216,11 +256,12 @@ void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<cons
       }
       for (int k = 0; k < 4; ++k) {
         if (!cell.has(k)) continue;
-        const float* values = &x[cells.pixel(cell, k) * columns + first];
-        float* __restrict__ out = &dx[cells.pixel(cell, k) * columns + first];
+        const T* values = &x[cells.pixel(cell, k) * columns + first];
+        T* __restrict__ out = &dx[cells.pixel(cell, k) * columns + first];
         for (int c = 0; c < width; ++c)
-          out[c] = to_input[c](select(k == place[c], gradient[c], 0.f),
-                               channels[c].normalize(values[c]));
+          out[c] =
+              static_cast<T>(to_input[c](select(k == place[c], gradient[c], 0.f),
+                                         channels[c].normalize(static_cast<float>(values[c]))));
       }
     }
   };
@@ -231,49 +272,80 @@ void input_gradient_unpool_cpu(BatchNormShape shape, ColumnPieces cut, Span<cons
   });
 }
 #endif
-SIMT_CPU_FORM(sum_gradients, sum_gradients_cpu)
-SIMT_CPU_FORM(input_gradient, input_gradient_cpu)
-SIMT_CPU_FORM(input_gradient_unpool, input_gradient_unpool_cpu)
+
+#define ANNULUS_KERNELS(T)                                       \
+  SIMT_KERNEL_BY_CHANNELS(sum_gradients, sum_gradients_cpu, T)   \
+  SIMT_KERNEL_BY_CHANNELS(input_gradient, input_gradient_cpu, T) \
+  SIMT_KERNEL_BY_CHANNELS(input_gradient_unpool, input_gradient_unpool_cpu, T)
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_KERNELS)
 
 }  // namespace batchnorm
 
-void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
-                             Span<const float> dy, Span<const float> mean,
-                             Span<const float> inv_std, Span<const float> gamma,
-                             Span<const float> beta, Span<float> dgamma, Span<float> dbeta,
-                             Span<float> workspace) {
+template <class T>
+void batchnorm_gradient_sums(cudaStream_t stream, const BatchNormShape& shape, Span<const T> x,
+                             InputSpan<T> dy, Span<const float> mean, Span<const float> inv_std,
+                             Span<const float> gamma, Span<const float> beta, Span<float> dgamma,
+                             Span<float> dbeta, Span<float> workspace) {
   const ColumnPieces cut{shape.out_size() / shape.channels, shape.channels};
   const std::size_t half = cut.partial_size();
   if (cut.rows > 0)
-    launch(batchnorm::sum_gradients, cut.grid(), cut.block(), 0, stream, shape, cut, x, dy, mean,
-           inv_std, gamma, beta, workspace.subspan(0, 2 * half));
+    with_channel_width<T>(
+        cut.columns,
+        [&](auto width) {
+          launch(batchnorm::sum_gradients<T, width>, cut.grid(width), cut.block(width), 0, stream,
+                 shape, cut, x, dy, mean, inv_std, gamma, beta, workspace.subspan(0, 2 * half));
+        },
+        x, dy);
   sum_pieces(stream, cut, workspace.subspan(0, half), dbeta);
   sum_pieces(stream, cut, workspace.subspan(half, half), dgamma);
 }
 
+template <class T>
 void batchnorm_input_gradient(cudaStream_t stream, const BatchNormShape& shape, std::size_t images,
-                              Span<const float> x, Span<const float> dy, Span<const float> mean,
+                              InputSpan<T> x, InputSpan<T> dy, Span<const float> mean,
                               Span<const float> inv_std, Span<const float> gamma,
                               Span<const float> beta, Span<const float> dgamma,
-                              Span<const float> dbeta, Span<float> dx) {
+                              Span<const float> dbeta, Span<T> dx) {
   if (shape.rows() == 0) return;
   const std::size_t rows = images * static_cast<std::size_t>(shape.height * shape.width);
   const std::size_t cells =
       shape.pool ? batchnorm::Cells::all(shape).count(shape.images) : shape.rows();
   const ColumnPieces whole{cells, shape.channels};
-  launch(shape.pool ? batchnorm::input_gradient_unpool : batchnorm::input_gradient, whole.grid(),
-         whole.block(), 0, stream, shape, whole, x, dy, mean, inv_std, gamma, beta, dgamma, dbeta,
-         rows, dx);
+  with_channel_width<T>(
+      whole.columns,
+      [&](auto width) {
+        launch(shape.pool ? batchnorm::input_gradient_unpool<T, width>
+                          : batchnorm::input_gradient<T, width>,
+               whole.grid(width), whole.block(width), 0, stream, shape, whole, x, dy, mean, inv_std,
+               gamma, beta, dgamma, dbeta, rows, dx);
+      },
+      x, dy, dx);
 }
 
-void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
-                        Span<const float> dy, Span<const float> mean, Span<const float> inv_std,
-                        Span<const float> gamma, Span<const float> beta, Span<float> dx,
+template <class T>
+void batchnorm_backward(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
+                        InputSpan<T> dy, Span<const float> mean, Span<const float> inv_std,
+                        Span<const float> gamma, Span<const float> beta, Span<T> dx,
                         Span<float> dgamma, Span<float> dbeta, Span<float> workspace) {
-  batchnorm_gradient_sums(stream, shape, x, dy, mean, inv_std, gamma, beta, dgamma, dbeta,
-                          workspace);
+  batchnorm_gradient_sums<T>(stream, shape, x, dy, mean, inv_std, gamma, beta, dgamma, dbeta,
+                             workspace);
   batchnorm_input_gradient(stream, shape, shape.images, x, dy, mean, inv_std, gamma, beta, dgamma,
                            dbeta, dx);
 }
+
+#define ANNULUS_INSTANTIATE(T)                                                                    \
+  template void batchnorm_gradient_sums<T>(cudaStream_t, const BatchNormShape&, Span<const T>,    \
+                                           InputSpan<T>, Span<const float>, Span<const float>,    \
+                                           Span<const float>, Span<const float>, Span<float>,     \
+                                           Span<float>, Span<float>);                             \
+  template void batchnorm_input_gradient<T>(                                                      \
+      cudaStream_t, const BatchNormShape&, std::size_t, InputSpan<T>, InputSpan<T>,               \
+      Span<const float>, Span<const float>, Span<const float>, Span<const float>,                 \
+      Span<const float>, Span<const float>, Span<T>);                                             \
+  template void batchnorm_backward<T>(cudaStream_t, const BatchNormShape&, InputSpan<T>,          \
+                                      InputSpan<T>, Span<const float>, Span<const float>,         \
+                                      Span<const float>, Span<const float>, Span<T>, Span<float>, \
+                                      Span<float>, Span<float>);
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_INSTANTIATE)
 
 }  // namespace annulus

@@ -6,6 +6,7 @@
 #include "kernels/activation_formula.h"
 #include "kernels/batchnorm.h"
 #include "kernels/columns.h"
+#include "kernels/packet.h"
 #include "kernels/span.h"
 
 namespace annulus::batchnorm {
@@ -81,11 +82,34 @@ struct Cells {
   SPAN_FN std::size_t pixel(const Position& cell, int k) const {
     return cell.row + static_cast<std::size_t>(k & 1) + (k & 2 ? std::size_t(width) : 0);
   }
-  SPAN_FN WindowPixels read(Span<const float> x, const Position& cell, std::size_t columns,
-                            std::size_t column) const {
-    return {x[pixel(cell, 0) * columns + column], x[pixel(cell, 1) * columns + column],
-            x[pixel(cell, 2) * columns + column], x[pixel(cell, 3) * columns + column]};
+};
+
+// A whole cell's pixels in `width` neighbouring channels.
+template <int width>
+struct Window {
+  Floats<width> pixel[4];
+
+  template <class T>
+  SPAN_FN Window(Span<const T> x, const Cells& cells, const Cells::Position& cell,
+                 std::size_t columns, std::size_t column) {
+    for (int k = 0; k < 4; ++k) pixel[k] = load<width>(x, cells.pixel(cell, k) * columns + column);
   }
+  SPAN_FN WindowPixels operator[](int i) const {
+    return {pixel[0][i], pixel[1][i], pixel[2][i], pixel[3][i]};
+  }
+};
+
+// The parameters of `width` neighbouring channels.
+template <int width>
+struct Channels {
+  Channel at[width];
+
+  SPAN_FN Channels(std::size_t first, Span<const float> means, Span<const float> inv_stds,
+                   Span<const float> gammas, Span<const float> betas) {
+    for (int i = 0; i < width; ++i)
+      at[i] = {means[first + i], inv_stds[first + i], gammas[first + i], betas[first + i]};
+  }
+  SPAN_FN const Channel& operator[](int i) const { return at[i]; }
 };
 
 #if !defined(__CUDACC__)
@@ -116,7 +140,8 @@ struct PixelRows {
         bottom_left(base + cells.pixel(cell, 2) * columns),
         bottom_right(base + cells.pixel(cell, 3) * columns) {}
   SPAN_FN WindowPixels at(int c) const {
-    return {top_left[c], top_right[c], bottom_left[c], bottom_right[c]};
+    return {static_cast<float>(top_left[c]), static_cast<float>(top_right[c]),
+            static_cast<float>(bottom_left[c]), static_cast<float>(bottom_right[c])};
   }
 };
 #endif

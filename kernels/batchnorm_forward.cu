@@ -3,6 +3,8 @@
 #include "kernels/batchnorm.h"
 #include "kernels/batchnorm_formula.h"
 #include "kernels/columns.h"
+#include "kernels/divergence.h"
+#include "kernels/packet.h"
 #include "kernels/simt.h"
 
 namespace annulus {
@@ -20,31 +22,35 @@ struct PieceMoments {
 };
 
 // partial[2,pieces,C] = each piece's means, then its sums of squares.
-__global__ void piece_statistics(ColumnPieces cut, Span<const float> x, Span<float> partial) {
-  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+template <class T, int width>
+__global__ void piece_statistics(ColumnPieces cut, Span<const T> x, Span<float> partial) {
+  const std::size_t columns = cut.columns, column = first_column<width>();
   const std::size_t begin = cut.begin(blockIdx.y), end = cut.end(blockIdx.y);
   const bool inside = column < columns;
   const float count = static_cast<float>(end - begin);
 
-  float sum = 0;
+  Floats<width> sum{};
   for (std::size_t row = begin + threadIdx.y; inside && row < end; row += blockDim.y)
-    sum += x[row * columns + column];
-  const float mean = column_sum(sum) / count;
+    sum += load<width>(x, row * columns + column);
+  const Floats<width> mean = map([count](float total) { return total / count; }, column_sums(sum));
 
-  float deviations = 0, squares = 0;
+  Floats<width> deviations{}, squares{};
   for (std::size_t row = begin + threadIdx.y; inside && row < end; row += blockDim.y) {
-    const float deviation = x[row * columns + column] - mean;
+    const Floats<width> deviation =
+        map([](float value, float of_piece) { return value - of_piece; },
+            load<width>(x, row * columns + column), mean);
     deviations += deviation;
-    squares += deviation * deviation;
+    squares += map([](float d) { return d * d; }, deviation);
   }
-  deviations = column_sum(deviations);
-  squares = column_sum(squares);
+  deviations = column_sums(deviations);
+  squares = column_sums(squares);
   if (!inside || threadIdx.y != 0) return;
-  const PieceMoments moments(mean, deviations, squares, count);
-  partial[blockIdx.y * columns + column] = moments.mean;
-  partial[cut.partial_size() + blockIdx.y * columns + column] = moments.squares;
+  for (int i = 0; i < width; ++i) {
+    const PieceMoments moments(mean[i], deviations[i], squares[i], count);
+    partial[blockIdx.y * columns + column + i] = moments.mean;
+    partial[cut.partial_size() + blockIdx.y * columns + column + i] = moments.squares;
+  }
 }
-SIMT_KERNEL(piece_statistics)
 
 // The mean of the pieces' means, then the squares about it: sum of (squares + count * (piece's mean
 // - mean)^2).
@@ -104,47 +110,56 @@ SPAN_FN float inverse_deviation(Spread given, float spread, float epsilon) {
 }
 
 // y = pool(f(z)); `cut` cuts y's rows. spread[C]: what `given` says.
-__global__ void normalize(BatchNormShape shape, ColumnPieces cut, Spread given, Span<const float> x,
+template <class T, int width>
+__global__ void normalize(BatchNormShape shape, ColumnPieces cut, Spread given, Span<const T> x,
                           Span<const float> means, Span<const float> spread,
-                          Span<const float> gamma, Span<const float> beta, Span<float> y) {
-  const std::size_t columns = cut.columns, column = blockIdx.x * blockDim.x + threadIdx.x;
+                          Span<const float> gamma, Span<const float> beta, Span<T> y) {
+  const std::size_t columns = cut.columns, column = first_column<width>();
   if (column >= columns) return;
-  const Channel channel{means[column], inverse_deviation(given, spread[column], shape.epsilon),
-                        gamma[column], beta[column]};
+  Channels<width> channels(column, means, spread, gamma, beta);
+  for (Channel& channel : channels.at)
+    channel.inv_std = inverse_deviation(given, channel.inv_std, shape.epsilon);
   const Cells windows = Cells::windows(shape);
   for (std::size_t row = cut.begin(blockIdx.y) + threadIdx.y; row < cut.end(blockIdx.y);
        row += blockDim.y) {
     const std::size_t i = row * columns + column;
-    y[i] = shape.pool ? window_max(shape.activation, channel,
-                                   windows.read(x, windows.at(row), columns, column))
-                            .value
-                      : activate(shape.activation, channel.pre_activation(x[i]));
+    Floats<width> out;
+    if (shape.pool) {
+      const Window<width> window(x, windows, windows.at(row), columns, column);
+      for (int c = 0; c < width; ++c)
+        out[c] = window_max(shape.activation, channels[c], window[c]).value;
+    } else {
+      out = load<width>(x, i);
+      for (int c = 0; c < width; ++c)
+        out[c] = activate(shape.activation, channels[c].pre_activation(out[c]));
+    }
+    store(y, i, out);
   }
 }
-SIMT_KERNEL(normalize)
 
-__global__ void update_running(Span<const std::uint32_t> diverged, Span<const float> batch,
+__global__ void update_running(Span<const std::uint32_t> halts, Span<const float> batch,
                                float momentum, Span<float> running) {
-  for (std::size_t i : grid_stride(diverged[0] ? 0 : running.size))
+  for (std::size_t i : grid_stride(is_halted(halts) ? 0 : running.size))
     running[i] = (1.f - momentum) * running[i] + momentum * batch[i];
 }
 SIMT_ELEMENTWISE(update_running)
 
 #if !defined(__CUDACC__)
-void piece_statistics_cpu(ColumnPieces cut, Span<const float> x, Span<float> partial) {
+template <class T>
+void piece_statistics_cpu(ColumnPieces cut, Span<const T> x, Span<float> partial) {
   const std::size_t columns = cut.columns;
   for_pieces_and_blocks(cut, [&](std::size_t piece, int first, auto width) {
     const float count = static_cast<float>(cut.end(piece) - cut.begin(piece));
     float mean[kColumnBlock] = {}, deviations[kColumnBlock] = {}, squares[kColumnBlock] = {};
     for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
-      const float* values = &x[row * columns + first];
-      for (int c = 0; c < width; ++c) mean[c] += values[c];
+      const T* values = &x[row * columns + first];
+      for (int c = 0; c < width; ++c) mean[c] += static_cast<float>(values[c]);
     }
     for (int c = 0; c < width; ++c) mean[c] /= count;
     for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
-      const float* values = &x[row * columns + first];
+      const T* values = &x[row * columns + first];
       for (int c = 0; c < width; ++c) {
-        const float deviation = values[c] - mean[c];
+        const float deviation = static_cast<float>(values[c]) - mean[c];
         deviations[c] += deviation;
         squares[c] += deviation * deviation;
       }
@@ -183,9 +198,10 @@ void combine_pieces_cpu(ColumnPieces cut, Span<const float> partial, Span<float>
   });
 }
 
-void normalize_cpu(BatchNormShape shape, ColumnPieces cut, Spread given, Span<const float> x,
+template <class T>
+void normalize_cpu(BatchNormShape shape, ColumnPieces cut, Spread given, Span<const T> x,
                    Span<const float> means, Span<const float> spread, Span<const float> gamma,
-                   Span<const float> beta, Span<float> y) {
+                   Span<const float> beta, Span<T> y) {
   const std::size_t columns = cut.columns;
   const Cells windows = Cells::windows(shape);
   const auto normalize_block = [&](std::size_t piece, int first, auto width, auto f) {
@@ -193,13 +209,16 @@ void normalize_cpu(BatchNormShape shape, ColumnPieces cut, Spread given, Span<co
     for (int c = 0; c < width; ++c)
       channels.inv_std[c] = inverse_deviation(given, channels.inv_std[c], shape.epsilon);
     for (std::size_t row = cut.begin(piece); row < cut.end(piece); ++row) {
-      float* __restrict__ out = &y[row * columns + first];
+      T* __restrict__ out = &y[row * columns + first];
       if (shape.pool) {
         const PixelRows window(&x[0] + first, windows, windows.at(row), columns);
-        for (int c = 0; c < width; ++c) out[c] = window_max(f, channels[c], window.at(c)).value;
+        for (int c = 0; c < width; ++c)
+          out[c] = static_cast<T>(window_max(f, channels[c], window.at(c)).value);
       } else {
-        const float* values = &x[row * columns + first];
-        for (int c = 0; c < width; ++c) out[c] = activate(f, channels[c].pre_activation(values[c]));
+        const T* values = &x[row * columns + first];
+        for (int c = 0; c < width; ++c)
+          out[c] = static_cast<T>(
+              activate(f, channels[c].pre_activation(static_cast<float>(values[c]))));
       }
     }
   };
@@ -210,17 +229,26 @@ void normalize_cpu(BatchNormShape shape, ColumnPieces cut, Spread given, Span<co
   });
 }
 #endif
-SIMT_CPU_FORM(piece_statistics, piece_statistics_cpu)
 SIMT_CPU_FORM(combine_pieces, combine_pieces_cpu)
-SIMT_CPU_FORM(normalize, normalize_cpu)
 
+#define ANNULUS_KERNELS(T)                                           \
+  SIMT_KERNEL_BY_CHANNELS(piece_statistics, piece_statistics_cpu, T) \
+  SIMT_KERNEL_BY_CHANNELS(normalize, normalize_cpu, T)
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_KERNELS)
+
+template <class T>
 void launch_normalize(cudaStream_t stream, const BatchNormShape& shape, Spread given,
-                      Span<const float> x, Span<const float> mean, Span<const float> spread,
-                      Span<const float> gamma, Span<const float> beta, Span<float> y) {
+                      Span<const T> x, Span<const float> mean, Span<const float> spread,
+                      Span<const float> gamma, Span<const float> beta, Span<T> y) {
   const ColumnPieces cut{shape.out_size() / shape.channels, shape.channels};
   if (cut.rows == 0) return;
-  launch(normalize, cut.grid(), cut.block(), 0, stream, shape, cut, given, x, mean, spread, gamma,
-         beta, y);
+  with_channel_width<T>(
+      cut.columns,
+      [&](auto width) {
+        launch(normalize<T, width>, cut.grid(width), cut.block(width), 0, stream, shape, cut, given,
+               x, mean, spread, gamma, beta, y);
+      },
+      x, y);
 }
 
 }  // namespace batchnorm
@@ -230,13 +258,20 @@ std::size_t batchnorm_workspace(const BatchNormShape& shape) {
          batchnorm_moments_size(shape.channels);
 }
 
-void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_moments(cudaStream_t stream, const BatchNormShape& shape, Span<const T> x,
                        Span<float> moments, Span<float> workspace) {
   const ColumnPieces cut{shape.rows(), shape.channels};
   const Span<float> partial = workspace.subspan(0, 2 * cut.partial_size());
   if (cut.rows > 0)
-    launch(batchnorm::piece_statistics, cut.grid(), cut.block(), 0, stream, cut, x, partial);
-  launch(batchnorm::combine_pieces, cut.grid(1), cut.block(), 0, stream, cut, partial, moments);
+    with_channel_width<T>(
+        cut.columns,
+        [&](auto width) {
+          launch(batchnorm::piece_statistics<T, width>, cut.grid(width), cut.block(width), 0,
+                 stream, cut, x, partial);
+        },
+        x);
+  launch(batchnorm::combine_pieces, cut.grid(1, 1), cut.block(), 0, stream, cut, partial, moments);
 }
 
 void batchnorm_merge(cudaStream_t stream, const BatchNormShape& shape, int ranks,
@@ -246,38 +281,55 @@ void batchnorm_merge(cudaStream_t stream, const BatchNormShape& shape, int ranks
          weight, moments, mean, inv_std, statistics);
 }
 
-void batchnorm_normalize(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_normalize(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
                          Span<const float> gamma, Span<const float> beta, Span<const float> mean,
-                         Span<const float> inv_std, Span<float> y) {
-  batchnorm::launch_normalize(stream, shape, batchnorm::Spread::inv_std, x, mean, inv_std, gamma,
-                              beta, y);
+                         Span<const float> inv_std, Span<T> y) {
+  batchnorm::launch_normalize<T>(stream, shape, batchnorm::Spread::inv_std, x, mean, inv_std, gamma,
+                                 beta, y);
 }
 
-void batchnorm_forward(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_forward(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
                        Span<const float> gamma, Span<const float> beta, Span<float> mean,
-                       Span<float> inv_std, Span<float> statistics, float weight, Span<float> y,
+                       Span<float> inv_std, Span<float> statistics, float weight, Span<T> y,
                        Span<float> workspace) {
   const std::size_t size = batchnorm_moments_size(shape.channels);
   const Span<float> moments = workspace.subspan(batchnorm_workspace(shape) - size, size);
-  batchnorm_moments(stream, shape, x, moments, workspace);
+  batchnorm_moments<T>(stream, shape, x, moments, workspace);
   batchnorm_merge(stream, shape, 1, moments, mean, inv_std, statistics, weight);
   batchnorm_normalize(stream, shape, x, gamma, beta, mean, inv_std, y);
 }
 
-void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, Span<const float> x,
+template <class T>
+void batchnorm_inference(cudaStream_t stream, const BatchNormShape& shape, InputSpan<T> x,
                          Span<const float> gamma, Span<const float> beta, Span<const float> running,
-                         Span<float> y) {
+                         Span<T> y) {
   const std::size_t channels = shape.channels;
-  batchnorm::launch_normalize(stream, shape, batchnorm::Spread::variance, x,
-                              running.subspan(0, channels), running.subspan(channels, channels),
-                              gamma, beta, y);
+  batchnorm::launch_normalize<T>(stream, shape, batchnorm::Spread::variance, x,
+                                 running.subspan(0, channels), running.subspan(channels, channels),
+                                 gamma, beta, y);
 }
 
-void update_running_statistics(cudaStream_t stream, Span<const std::uint32_t> diverged,
+void update_running_statistics(cudaStream_t stream, Span<const std::uint32_t> halts,
                                Span<const float> batch, float momentum, Span<float> running) {
   if (running.empty()) return;
-  launch(batchnorm::update_running, grid_for(running.size), kBlock, 0, stream, diverged, batch,
+  launch(batchnorm::update_running, grid_for(running.size), kBlock, 0, stream, halts, batch,
          momentum, running);
 }
+
+#define ANNULUS_INSTANTIATE(T)                                                                  \
+  template void batchnorm_moments<T>(cudaStream_t, const BatchNormShape&, Span<const T>,        \
+                                     Span<float>, Span<float>);                                 \
+  template void batchnorm_normalize<T>(cudaStream_t, const BatchNormShape&, InputSpan<T>,       \
+                                       Span<const float>, Span<const float>, Span<const float>, \
+                                       Span<const float>, Span<T>);                             \
+  template void batchnorm_forward<T>(cudaStream_t, const BatchNormShape&, InputSpan<T>,         \
+                                     Span<const float>, Span<const float>, Span<float>,         \
+                                     Span<float>, Span<float>, float, Span<T>, Span<float>);    \
+  template void batchnorm_inference<T>(cudaStream_t, const BatchNormShape&, InputSpan<T>,       \
+                                       Span<const float>, Span<const float>, Span<const float>, \
+                                       Span<T>);
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_INSTANTIATE)
 
 }  // namespace annulus

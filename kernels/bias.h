@@ -7,14 +7,22 @@
 
 namespace annulus {
 
+// T: float, __nv_bfloat16 or __half; bias and its gradient are float.
+
 // y[r,c] = x[r,c] + bias[c]. y may be x.
-void bias_forward(cudaStream_t stream, Span<const float> x, Span<const float> bias, Span<float> y);
+template <class T>
+void bias_forward(cudaStream_t stream, InputSpan<T> x, Span<const float> bias, Span<T> y);
 
 // Floats of workspace that bias_gradient needs for `rows` x `channels`.
 std::size_t bias_gradient_workspace(std::size_t rows, std::size_t channels);
 
 // dbias[c] = sum over rows of dy[r,c], in an order fixed by the shape alone.
-void bias_gradient(cudaStream_t stream, Span<const float> dy, Span<float> dbias,
-                   Span<float> workspace);
+template <class T>
+void bias_gradient(cudaStream_t stream, Span<const T> dy, Span<float> dbias, Span<float> workspace);
+template <class T>
+void bias_gradient(cudaStream_t stream, Span<T> dy, Span<float> dbias,
+                   Span<float> workspace) requires(!std::is_const_v<T>) {
+  bias_gradient(stream, Span<const T>(dy), dbias, workspace);
+}
 
 }  // namespace annulus

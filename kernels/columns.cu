@@ -34,7 +34,7 @@ SIMT_CPU_FORM(sum_pieces, sum_pieces_cpu)
 
 void sum_pieces(cudaStream_t stream, const ColumnPieces& cut, Span<const float> partial,
                 Span<float> out) {
-  launch(columns::sum_pieces, cut.grid(1), cut.block(), 0, stream, cut, partial, out);
+  launch(columns::sum_pieces, cut.grid(1, 1), cut.block(), 0, stream, cut, partial, out);
 }
 
 }  // namespace annulus

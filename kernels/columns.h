@@ -10,13 +10,14 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "kernels/packet.h"
 #include "kernels/simt.h"
 #include "kernels/span.h"
 
 namespace annulus {
 
-// One block of threads per piece and per `lanes` columns: threadIdx.x walks neighbouring columns,
-// so that loads coalesce, threadIdx.y the piece's rows.
+// One block of threads per piece and per `lanes` times `width` columns: threadIdx.x walks
+// neighbouring groups of `width` columns, so that loads coalesce, threadIdx.y the piece's rows.
 struct ColumnPieces {
   std::size_t rows;
   int columns;
@@ -40,25 +41,52 @@ struct ColumnPieces {
   }
   SPAN_FN std::size_t partial_size() const { return pieces() * static_cast<std::size_t>(columns); }
 
-  unsigned int lanes() const { return columns > 16 ? 32 : columns > 8 ? 16 : 8; }
-  dim3 block() const { return dim3(lanes(), kBlock / lanes()); }
-  dim3 grid(std::size_t pieces) const {
-    return dim3((static_cast<unsigned int>(columns) + lanes() - 1) / lanes(),
+  unsigned int lanes(int width) const {
+    const int groups = columns / width;
+    return groups > 16 ? 32 : groups > 8 ? 16 : groups > 4 ? 8 : 4;
+  }
+  dim3 block(int width = 1) const { return dim3(lanes(width), kBlock / lanes(width)); }
+  dim3 grid(std::size_t pieces, int width) const {
+    const unsigned int of_block = lanes(width) * static_cast<unsigned int>(width);
+    return dim3((static_cast<unsigned int>(columns) + of_block - 1) / of_block,
                 static_cast<unsigned int>(pieces));
   }
-  dim3 grid() const { return grid(pieces()); }
+  dim3 grid(int width = 1) const { return grid(pieces(), width); }
 };
 
-// The sum of `value` over the threads of a block that share threadIdx.x, given to all of them.
+// The first of the columns that a thread of such a block takes.
+template <int width>
+__device__ std::size_t first_column() {
+  return (blockIdx.x * blockDim.x + threadIdx.x) * std::size_t{width};
+}
+
+// The sums of `values` over the threads of a block that share threadIdx.x, given to all of them.
 // Every thread must call it.
-template <class T>
-__device__ T column_sum(T value) {
-  __shared__ T cells[kBlock];
+template <int width>
+__device__ Floats<width> column_sums(const Floats<width>& values) {
+  __shared__ float cells[width][kBlock];
+  const unsigned int mine = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int i = 0; i < width; ++i) cells[i][mine] = values[i];
+  for (unsigned int half = blockDim.y / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.y >= half) continue;
+    for (int i = 0; i < width; ++i) cells[i][mine] += cells[i][mine + half * blockDim.x];
+  }
+  __syncthreads();
+  Floats<width> sums;
+  for (int i = 0; i < width; ++i) sums[i] = cells[i][threadIdx.x];
+  __syncthreads();  // the cells may be written again
+  return sums;
+}
+
+// The same for the few terms of a sum over pieces, in double.
+__device__ inline double column_sum(double value) {
+  __shared__ double cells[kBlock];
   cells[threadIdx.y * blockDim.x + threadIdx.x] = value;
   __syncthreads();
-  T sum = 0;
+  double sum = 0;
   for (unsigned int y = 0; y < blockDim.y; ++y) sum += cells[y * blockDim.x + threadIdx.x];
-  __syncthreads();  // the cells may be written again
+  __syncthreads();
   return sum;
 }
 

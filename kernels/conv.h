@@ -8,20 +8,27 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/any_span.h"
+#include "kernels/precision.h"
 #include "kernels/span.h"
 
 namespace annulus {
 
+// Which of cuDNN's engines plans are made of: all, or those that give the same bits on every run.
+enum class Engines { any, deterministic };
+
 class CudnnHandle {
  public:
-  CudnnHandle();
+  explicit CudnnHandle(Engines engines = Engines::any);
   ~CudnnHandle();
   CudnnHandle(CudnnHandle&& other) noexcept;
   CudnnHandle& operator=(CudnnHandle&&) = delete;
   cudnnHandle_t get() const { return handle_; }
+  Engines engines() const { return engines_; }
 
  private:
   cudnnHandle_t handle_ = nullptr;
+  Engines engines_;
 };
 
 struct ConvShape {
@@ -48,9 +55,14 @@ enum class ConvKind {
   weight_gradient,    // x, dy -> dw
 };
 
+// In half precisions x, w, y, dy and dx are halves and sums are fp32. bias and dw are fp32 in every
+// precision, but on their way they are rounded to halves, in the workspace: no engine reads halves
+// and writes an fp32 dw, and those that take an fp32 bias beside halves are compiled by the driver
+// at run time.
 class ConvPlan {
  public:
-  ConvPlan(const CudnnHandle& handle, const ConvShape& shape, ConvKind kind);
+  ConvPlan(const CudnnHandle& handle, const ConvShape& shape, ConvKind kind,
+           const Precision& precision = kFp32);
   ~ConvPlan();
   ConvPlan(ConvPlan&&) noexcept;
   ConvPlan& operator=(ConvPlan&&) noexcept;
@@ -58,9 +70,9 @@ class ConvPlan {
   std::size_t workspace_bytes() const;
 
   // a, b, out as the comments of ConvKind name them; bias[K] only where it says so. workspace: at
-  // least workspace_bytes().
-  void run(const CudnnHandle& handle, cudaStream_t stream, Span<const float> a, Span<const float> b,
-           Span<const float> bias, Span<float> out, Span<std::byte> workspace) const;
+  // least workspace_bytes(). Throws DeviceError, for one where an element is not the plan's.
+  void run(const CudnnHandle& handle, cudaStream_t stream, AnyInput a, AnyInput b,
+           Span<const float> bias, AnyOutput out, Span<std::byte> workspace) const;
 
  private:
   struct Impl;

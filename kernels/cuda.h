@@ -28,6 +28,7 @@ class Stream {
   cudaStream_t get() const { return stream_; }
   void synchronize() const { CUDA_CHECK(cudaStreamSynchronize(stream_)); }
   inline void wait(const Event& event) const;  // work queued later runs after the event
+  inline bool capturing() const;               // into a graph
 
  private:
   cudaStream_t stream_ = nullptr;
@@ -48,6 +49,9 @@ class Event {
 
   cudaEvent_t get() const { return event_; }
   void record(const Stream& stream) const { CUDA_CHECK(cudaEventRecord(event_, stream.get())); }
+  // For the host to wait for and to subtract: as record(), but in a capture a node that records the
+  // event at each launch of the graph, where record() only orders the captured streams.
+  inline void stamp(const Stream& stream) const;
   void synchronize() const { CUDA_CHECK(cudaEventSynchronize(event_)); }
   float milliseconds_since(const Event& start) const {
     float ms = 0;
@@ -62,6 +66,69 @@ class Event {
 void Stream::wait(const Event& event) const {
   CUDA_CHECK(cudaStreamWaitEvent(stream_, event.get(), 0));
 }
+
+bool Stream::capturing() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  CUDA_CHECK(cudaStreamIsCapturing(stream_, &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void Event::stamp(const Stream& stream) const {
+  CUDA_CHECK(cudaEventRecordWithFlags(
+      event_, stream.get(), stream.capturing() ? cudaEventRecordExternal : cudaEventRecordDefault));
+}
+
+// Work that was captured, ready to be launched as one. Destroying it does not wait for launches.
+class GraphExec {
+ public:
+  GraphExec() = default;
+  explicit GraphExec(cudaGraph_t graph) { CUDA_CHECK(cudaGraphInstantiate(&exec_, graph, 0)); }
+  ~GraphExec() {
+    if (exec_) cudaGraphExecDestroy(exec_);
+  }
+  GraphExec(GraphExec&& other) noexcept : exec_(std::exchange(other.exec_, nullptr)) {}
+  GraphExec& operator=(GraphExec&& other) noexcept {
+    std::swap(exec_, other.exec_);
+    return *this;
+  }
+
+  void launch(const Stream& stream) const { CUDA_CHECK(cudaGraphLaunch(exec_, stream.get())); }
+
+ private:
+  cudaGraphExec_t exec_ = nullptr;
+};
+
+// The capture of what is queued on a stream, and on those that come to wait for it, until finish().
+// Other threads may do meanwhile what CUDA forbids to this one: wait, allocate.
+class Capture {
+ public:
+  explicit Capture(const Stream& origin) : origin_(origin) {
+    CUDA_CHECK(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeThreadLocal));
+  }
+  // Not finished: nothing is kept. A capture that was misused needs no join.
+  ~Capture() {
+    if (finished_) return;
+    cudaGraph_t graph = nullptr;
+    cudaStreamQuery(origin_.get());
+    cudaStreamEndCapture(origin_.get(), &graph);
+    cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  GraphExec finish() {
+    finished_ = true;
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(origin_.get(), &graph));
+    GraphExec exec(graph);
+    cudaGraphDestroy(graph);
+    return exec;
+  }
+
+ private:
+  const Stream& origin_;
+  bool finished_ = false;
+};
 
 // Device memory for `count` elements, uninitialised.
 template <class T>

@@ -5,54 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 namespace annulus::cudnn_graph {
 namespace {
 
 constexpr std::int64_t kAlignment = 16;  // bytes
-// Enough for any list that heuristics return in the first place; later entries are slower or equal.
-constexpr std::int64_t kMostProposals = 16;
-
-// The engine configurations that one heuristic mode proposes for a graph, best first.
-std::vector<Descriptor> proposals(const Descriptor& graph, cudnnBackendHeurMode_t mode) {
-  Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
-      .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode)
-      .finalize();
-  std::vector<Descriptor> configs;
-  std::vector<cudnnBackendDescriptor_t> handles;
-  for (std::int64_t i = 0; i < kMostProposals; ++i) {
-    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    handles.push_back(configs.back().get());
-  }
-  std::int64_t found = 0;
-  CUDNN_CHECK(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostProposals, &found,
-                                       handles.data()));
-  configs.erase(configs.begin() + std::min(found, kMostProposals), configs.end());
-  return configs;
-}
-
-// What `make` returns, or nothing and cuDNN's words in `refusal`: heuristics may know no engine, or
-// propose engines that cannot be built.
-template <class Make>
-auto attempt(Make&& make, std::string& refusal) -> std::optional<decltype(make())> {
-  try {
-    return make();
-  } catch (const DeviceError& error) {
-    refusal = error.what();
-    return std::nullopt;
-  }
-}
-
-Descriptor plan_of(cudnnHandle_t handle, const Descriptor& config) {
-  Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  return plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle)
-      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
-      .finalize();
-}
 
 Descriptor pointwise_operation(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
                                const Descriptor& y) {
@@ -66,6 +24,17 @@ Descriptor pointwise_operation(cudnnPointwiseMode_t mode, const Descriptor& x, c
       .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   if (b) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
   return operation.finalize();
+}
+
+// Of an NHWC tensor, to be finalized.
+Descriptor tensor_of(std::int64_t uid, std::int64_t n, std::int64_t c, std::int64_t h,
+                     std::int64_t w, cudnnDataType_t type, std::int64_t alignment) {
+  Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  return tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, uid)
+      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, type)
+      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment)
+      .set(CUDNN_ATTR_TENSOR_DIMENSIONS, {n, c, h, w})
+      .set(CUDNN_ATTR_TENSOR_STRIDES, {h * w * c, 1, w * c, c});
 }
 
 }  // namespace
@@ -124,16 +93,32 @@ Descriptor& Descriptor::finalize() {
   return *this;
 }
 
+cudnnDataType_t type_of(Element element) {
+  switch (element) {
+    case Element::bf16:
+      return CUDNN_DATA_BFLOAT16;
+    case Element::fp16:
+      return CUDNN_DATA_HALF;
+    default:
+      return CUDNN_DATA_FLOAT;
+  }
+}
+
 Descriptor nhwc_tensor(std::int64_t uid, std::int64_t n, std::int64_t c, std::int64_t h,
-                       std::int64_t w, TensorKind kind) {
-  Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, uid)
-      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT)
-      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment)
-      .set(CUDNN_ATTR_TENSOR_DIMENSIONS, {n, c, h, w})
-      .set(CUDNN_ATTR_TENSOR_STRIDES, {h * w * c, 1, w * c, c});
+                       std::int64_t w, TensorKind kind, cudnnDataType_t type) {
+  Descriptor tensor = tensor_of(uid, n, c, h, w, type, kAlignment);
   if (kind == TensorKind::virtual_tensor) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   return tensor.finalize();
+}
+
+Descriptor channel_tensor(std::int64_t uid, std::int64_t c) {
+  return tensor_of(uid, 1, c, 1, 1, CUDNN_DATA_FLOAT, sizeof(float)).finalize();
+}
+
+Descriptor number_by_value(std::int64_t uid) {
+  return tensor_of(uid, 1, 1, 1, 1, CUDNN_DATA_FLOAT, sizeof(float))
+      .set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true)
+      .finalize();
 }
 
 Descriptor convolution(Pair stride, Pair pad) {
@@ -194,18 +179,10 @@ Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descr
   return pointwise_operation(mode, x, &b, y);
 }
 
-Descriptor plan(cudnnHandle_t handle, const std::vector<Descriptor>& operations) {
+Descriptor operation_graph(const std::vector<Descriptor>& operations, cudnnHandle_t handle) {
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle)
-      .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations)
-      .finalize();
-  std::string refusal = "heuristics propose no engine";
-  for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    const auto configs = attempt([&] { return proposals(graph, mode); }, refusal);
-    for (const Descriptor& config : configs.value_or(std::vector<Descriptor>{}))
-      if (auto plan = attempt([&] { return plan_of(handle, config); }, refusal)) return *plan;
-  }
-  throw DeviceError(fmt::format("cuDNN has no engine for this graph: {}", refusal));
+  if (handle) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle);
+  return graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations).finalize();
 }
 
 std::int64_t workspace_bytes(const Descriptor& plan) {

@@ -1,8 +1,9 @@
 // Thin RAII over cuDNN's backend descriptors: what the engine owns in place of cudnn-frontend. A
 // Descriptor is filled by chained calls and finalized; makers below cover what Annulus builds: NHWC
-// tensors, 2-d convolutions, pointwise operations, a plan by heuristics. Every failure throws
-// DeviceError. Used by conv.cpp. Shapes are given as cuDNN counts them (N, C, H, W), the memory is
-// NHWC. cuDNN developer guide, "Graph API".
+// tensors, 2-d convolutions, pointwise operations and graphs of them. Every failure throws
+// DeviceError. Used by conv.cpp, conv_graph.cpp, batchnorm_cudnn.cpp,
+// batchnorm_graph.cpp and cudnn_engines.cpp. Shapes are given as cuDNN
+// counts them (N, C, H, W), the memory is NHWC. cuDNN developer guide, "Graph API".
 #pragma once
 
 #include <cudnn.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "kernels/check.h"
+#include "kernels/precision.h"
 
 namespace annulus::cudnn_graph {
 
@@ -40,10 +42,18 @@ class Descriptor {
   std::vector<Descriptor> referred_;
 };
 
+cudnnDataType_t type_of(Element element);
+
 // [n,h,w,c] in memory. A virtual tensor lives only inside a graph.
 enum class TensorKind { real, virtual_tensor };
 Descriptor nhwc_tensor(std::int64_t uid, std::int64_t n, std::int64_t c, std::int64_t h,
-                       std::int64_t w, TensorKind kind = TensorKind::real);
+                       std::int64_t w, TensorKind kind = TensorKind::real,
+                       cudnnDataType_t type = CUDNN_DATA_FLOAT);
+
+// [1,c,1,1] of fp32, wherever floats may lie.
+Descriptor channel_tensor(std::int64_t uid, std::int64_t c);
+// One float that a variant pack brings from the program's own memory.
+Descriptor number_by_value(std::int64_t uid);
 
 struct Pair {
   std::int64_t h, w;
@@ -60,8 +70,10 @@ Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descr
 Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor& b,
                      const Descriptor& y);
 
-// The first engine that cuDNN's heuristics propose (mode A, then the fallback) and that finalizes.
-Descriptor plan(cudnnHandle_t handle, const std::vector<Descriptor>& operations);
+// Without a handle the graph belongs to no device: it can be asked about, not run.
+Descriptor operation_graph(const std::vector<Descriptor>& operations,
+                           cudnnHandle_t handle = nullptr);
+
 std::int64_t workspace_bytes(const Descriptor& plan);
 
 // Tensor uids with their device addresses, and the workspace.

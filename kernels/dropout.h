@@ -21,7 +21,9 @@ struct DropoutKey {
 // y[n,i] = kept ? x[n,i] / (1 - rate) : 0 for `images` samples of x.size / images elements. rate in
 // [0,1). y may be x. A NaN or infinity of x that is dropped gives NaN, as in PyTorch: nothing hides
 // a diverged run.
+// T: float, __nv_bfloat16 or __half.
+template <class T>
 void dropout(cudaStream_t stream, DropoutKey key, Span<const StepState> state, float rate,
-             int images, Span<const float> x, Span<float> y);
+             int images, InputSpan<T> x, Span<T> y);
 
 }  // namespace annulus

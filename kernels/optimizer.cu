@@ -4,16 +4,17 @@
 
 #include <cmath>
 
+#include "kernels/divergence.h"
 #include "kernels/simt.h"
 
 namespace annulus {
-namespace {
+inline namespace optimizer_kernels {
 
 __global__ void sgd(float momentum, bool nesterov, Span<const StepState> state,
-                    Span<const std::uint32_t> diverged, Span<float> p, Span<float> v,
+                    Span<const std::uint32_t> halts, Span<float> p, Span<float> v,
                     Span<const float> g, Span<const float> decay) {
   const float learning_rate = state[0].learning_rate;
-  for (std::size_t i : grid_stride(diverged[0] ? 0 : p.size)) {
+  for (std::size_t i : grid_stride(is_halted(halts) ? 0 : p.size)) {
     const float gradient = g[i] + decay[i] * p[i];
     const float velocity = momentum * v[i] + gradient;
     v[i] = velocity;
@@ -29,14 +30,14 @@ struct AdamFactors {
   bool decoupled;
 };
 
-__global__ void adam(AdamFactors a, Span<const StepState> state, Span<const std::uint32_t> diverged,
+__global__ void adam(AdamFactors a, Span<const StepState> state, Span<const std::uint32_t> halts,
                      Span<float> p, Span<float> m, Span<float> v, Span<const float> g,
                      Span<const float> decay) {
   const float t = static_cast<float>(state[0].step + 1);
   const float learning_rate = state[0].learning_rate;
   const float step_size = learning_rate / -::expm1f(t * a.log_beta1);
   const float root_correction = ::sqrtf(-::expm1f(t * a.log_beta2));
-  for (std::size_t i : grid_stride(diverged[0] ? 0 : p.size)) {
+  for (std::size_t i : grid_stride(is_halted(halts) ? 0 : p.size)) {
     const float old = p[i];
     const float gradient = a.decoupled ? g[i] : g[i] + decay[i] * old;
     const float decayed = a.decoupled ? old - learning_rate * decay[i] * old : old;
@@ -48,19 +49,19 @@ __global__ void adam(AdamFactors a, Span<const StepState> state, Span<const std:
   }
 }
 
-}  // namespace
+}  // namespace optimizer_kernels
 
-void sgd_update(cudaStream_t stream, Span<const StepState> state,
-                Span<const std::uint32_t> diverged, float momentum, bool nesterov, Span<float> p,
-                Span<float> v, Span<const float> g, Span<const float> decay) {
+void sgd_update(cudaStream_t stream, Span<const StepState> state, Span<const std::uint32_t> halts,
+                float momentum, bool nesterov, Span<float> p, Span<float> v, Span<const float> g,
+                Span<const float> decay) {
   if (p.empty()) return;
-  launch(sgd, grid_for(p.size), kBlock, 0, stream, momentum, nesterov, state, diverged, p, v, g,
+  launch(sgd, grid_for(p.size), kBlock, 0, stream, momentum, nesterov, state, halts, p, v, g,
          decay);
 }
 
-void adam_update(cudaStream_t stream, Span<const StepState> state,
-                 Span<const std::uint32_t> diverged, const AdamOptions& options, Span<float> p,
-                 Span<float> m, Span<float> v, Span<const float> g, Span<const float> decay) {
+void adam_update(cudaStream_t stream, Span<const StepState> state, Span<const std::uint32_t> halts,
+                 const AdamOptions& options, Span<float> p, Span<float> m, Span<float> v,
+                 Span<const float> g, Span<const float> decay) {
   if (p.empty()) return;
   const AdamFactors factors{.beta1 = static_cast<float>(options.beta1),
                             .new1 = static_cast<float>(1 - options.beta1),
@@ -70,7 +71,7 @@ void adam_update(cudaStream_t stream, Span<const StepState> state,
                             .log_beta2 = static_cast<float>(std::log(options.beta2)),
                             .epsilon = static_cast<float>(options.epsilon),
                             .decoupled = options.decoupled};
-  launch(adam, grid_for(p.size), kBlock, 0, stream, factors, state, diverged, p, m, v, g, decay);
+  launch(adam, grid_for(p.size), kBlock, 0, stream, factors, state, halts, p, m, v, g, decay);
 }
 
 namespace {

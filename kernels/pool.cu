@@ -1,9 +1,10 @@
-// Max-pool and global average pool over NHWC: a thread makes one element of the output, forward or
-// backward; the CPU forms take neighbouring channels together.
+// Max-pool and global average pool over NHWC: a thread makes a packet of neighbouring channels of
+// the output, forward or backward; the CPU forms take more channels together.
 #include "kernels/pool.h"
 
 #include "kernels/columns.h"
 #include "kernels/math.h"
+#include "kernels/packet.h"
 #include "kernels/simt.h"
 
 namespace annulus {
@@ -20,29 +21,34 @@ SPAN_FN Place place_of(std::size_t i, int height, int width, int channels) {
           static_cast<int>(pixel % width), static_cast<int>(i % channels)};
 }
 
-__global__ void max_forward(PoolShape shape, Span<const float> x, Span<float> y,
+template <class T>
+__global__ void max_forward(PoolShape shape, Span<const T> x, Span<T> y,
                             Span<std::uint8_t> argmax) {
-  for (std::size_t i : grid_stride(y.size)) {
+  const bool in_packets = shape.channels % kPacket<T> == 0 && are_aligned(x, y);
+  for_packets<kPacket<T>>(y.size, in_packets, [&](std::size_t i, auto width) {
     const Place out = place_of(i, shape.out_height(), shape.out_width(), shape.channels);
     const int top = out.row * shape.stride - shape.padding;
     const int left = out.column * shape.stride - shape.padding;
-    float best = 0;
-    int place = -1;
+    Floats<width> best{};
+    int place[width];
+    for (int c = 0; c < width; ++c) place[c] = -1;
     for (int k = 0; k < shape.window * shape.window; ++k) {
       const int row = top + k / shape.window, column = left + k % shape.window;
       if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) continue;
       const std::size_t pixel =
           (std::size_t(out.image) * shape.height + row) * shape.width + column;
-      const float value = x[pixel * shape.channels + out.channel];
-      if (place >= 0 && !(value > best) && value == value) continue;  // a NaN is not hidden
-      best = value;
-      place = k;
+      const Floats<width> values = load<width>(x, pixel * shape.channels + out.channel);
+      for (int c = 0; c < width; ++c) {
+        const float value = values[c];
+        if (place[c] >= 0 && !(value > best[c]) && value == value) continue;  // a NaN is not hidden
+        best[c] = value;
+        place[c] = k;
+      }
     }
-    y[i] = best;
-    argmax[i] = static_cast<std::uint8_t>(place);
-  }
+    store(y, i, best);
+    for (int c = 0; c < width; ++c) argmax[i + c] = static_cast<std::uint8_t>(place[c]);
+  });
 }
-SIMT_KERNEL(max_forward)
 
 // The windows that cover an input row are the outputs first..last.
 struct Covering {
@@ -63,46 +69,52 @@ SPAN_FN int place_in_window(const PoolShape& shape, int row, int column, int p, 
          (column + shape.padding - q * shape.stride);
 }
 
-__global__ void max_backward(PoolShape shape, Span<const float> dy, Span<const std::uint8_t> argmax,
-                             Span<float> dx) {
-  for (std::size_t i : grid_stride(dx.size)) {
+template <class T>
+__global__ void max_backward(PoolShape shape, Span<const T> dy, Span<const std::uint8_t> argmax,
+                             Span<T> dx) {
+  const bool in_packets = shape.channels % kPacket<T> == 0 && are_aligned(dy, dx);
+  for_packets<kPacket<T>>(dx.size, in_packets, [&](std::size_t i, auto width) {
     const Place in = place_of(i, shape.height, shape.width, shape.channels);
     const Covering rows =
         covering(in.row, shape.window, shape.stride, shape.padding, shape.out_height());
     const Covering columns =
         covering(in.column, shape.window, shape.stride, shape.padding, shape.out_width());
-    float sum = 0;
+    Floats<width> sum{};
     for (int p = rows.first; p <= rows.last; ++p) {
       for (int q = columns.first; q <= columns.last; ++q) {
         const std::size_t window =
             (std::size_t(in.image) * shape.out_height() + p) * shape.out_width() + q;
         const std::size_t o = window * shape.channels + in.channel;
         const int place = place_in_window(shape, in.row, in.column, p, q);
-        sum += argmax[o] == place ? dy[o] : 0.f;
+        const Floats<width> gradients = load<width>(dy, o);
+        for (int c = 0; c < width; ++c) sum[c] += argmax[o + c] == place ? gradients[c] : 0.f;
       }
     }
-    dx[i] = sum;
-  }
+    store(dx, i, sum);
+  });
 }
-SIMT_KERNEL(max_backward)
 
-__global__ void average_forward(int pixels, int channels, Span<const float> x, Span<float> y) {
-  for (std::size_t i : grid_stride(y.size)) {
+template <class T>
+__global__ void average_forward(int pixels, int channels, Span<const T> x, Span<T> y) {
+  const bool in_packets = channels % kPacket<T> == 0 && are_aligned(x, y);
+  for_packets<kPacket<T>>(y.size, in_packets, [&](std::size_t i, auto width) {
     const std::size_t begin = i / channels * pixels * channels + i % channels;
-    float sum = 0;
-    for (int pixel = 0; pixel < pixels; ++pixel) sum += x[begin + std::size_t(pixel) * channels];
-    y[i] = sum / static_cast<float>(pixels);
-  }
+    Floats<width> sum{};
+    for (int pixel = 0; pixel < pixels; ++pixel)
+      sum += load<width>(x, begin + std::size_t(pixel) * channels);
+    store(y, i, map([=](float total) { return total / static_cast<float>(pixels); }, sum));
+  });
 }
-SIMT_KERNEL(average_forward)
 
-__global__ void average_backward(int pixels, int channels, Span<const float> dy, Span<float> dx) {
-  for (std::size_t i : grid_stride(dx.size)) {
+template <class T>
+__global__ void average_backward(int pixels, int channels, Span<const T> dy, Span<T> dx) {
+  const bool in_packets = channels % kPacket<T> == 0 && are_aligned(dy, dx);
+  for_packets<kPacket<T>>(dx.size, in_packets, [&](std::size_t i, auto width) {
     const std::size_t image = i / channels / pixels;
-    dx[i] = dy[image * channels + i % channels] / static_cast<float>(pixels);
-  }
+    const auto share = [=](float gradient) { return gradient / static_cast<float>(pixels); };
+    store(dx, i, map(share, load<width>(dy, image * channels + i % channels)));
+  });
 }
-SIMT_KERNEL(average_backward)
 
 #if !defined(__CUDACC__)
 // body(line, first, width) for each line of `height` per image and each block of channels.
@@ -113,8 +125,8 @@ void for_lines_and_blocks(int images, int height, int channels, Body&& body) {
   });
 }
 
-void max_forward_cpu(PoolShape shape, Span<const float> x, Span<float> y,
-                     Span<std::uint8_t> argmax) {
+template <class T>
+void max_forward_cpu(PoolShape shape, Span<const T> x, Span<T> y, Span<std::uint8_t> argmax) {
   const std::size_t channels = shape.channels;
   const auto pool_line = [&](std::size_t line, int first, auto width) {
     const std::size_t image = line / shape.out_height();
@@ -128,25 +140,27 @@ void max_forward_cpu(PoolShape shape, Span<const float> x, Span<float> y,
         const int column = q * shape.stride - shape.padding + k % shape.window;
         if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) continue;
         const std::size_t pixel = (image * shape.height + row) * shape.width + column;
-        const float* values = &x[pixel * channels + first];
+        const T* values = &x[pixel * channels + first];
         for (int c = 0; c < width; ++c) {
-          const bool wins = (place[c] < 0) | (values[c] > best[c]) | (values[c] != values[c]);
-          best[c] = select(wins, values[c], best[c]);
+          const float value = static_cast<float>(values[c]);
+          const bool wins = (place[c] < 0) | (value > best[c]) | (value != value);
+          best[c] = select(wins, value, best[c]);
           place[c] = select(wins, k, place[c]);
         }
       }
       const std::size_t begin = (line * shape.out_width() + q) * channels + first;
-      float* out = &y[begin];
+      T* out = &y[begin];
       std::uint8_t* winners = &argmax[begin];
-      for (int c = 0; c < width; ++c) out[c] = best[c];
+      for (int c = 0; c < width; ++c) out[c] = static_cast<T>(best[c]);
       for (int c = 0; c < width; ++c) winners[c] = static_cast<std::uint8_t>(place[c]);
     }
   };
   for_lines_and_blocks(shape.images, shape.out_height(), shape.channels, pool_line);
 }
 
-void max_backward_cpu(PoolShape shape, Span<const float> dy, Span<const std::uint8_t> argmax,
-                      Span<float> dx) {
+template <class T>
+void max_backward_cpu(PoolShape shape, Span<const T> dy, Span<const std::uint8_t> argmax,
+                      Span<T> dx) {
   const std::size_t channels = shape.channels;
   const auto gather_line = [&](std::size_t line, int first, auto width) {
     const std::size_t image = line / shape.height;
@@ -160,74 +174,97 @@ void max_backward_cpu(PoolShape shape, Span<const float> dy, Span<const std::uin
       for (int p = rows.first; p <= rows.last; ++p) {
         for (int q = columns.first; q <= columns.last; ++q) {
           const std::size_t window = (image * shape.out_height() + p) * shape.out_width() + q;
-          const float* gradients = &dy[window * channels + first];
+          const T* gradients = &dy[window * channels + first];
           const std::uint8_t* winners = &argmax[window * channels + first];
           const int place = place_in_window(shape, row, column, p, q);
-          for (int c = 0; c < width; ++c) sum[c] += select(winners[c] == place, gradients[c], 0.f);
+          for (int c = 0; c < width; ++c)
+            sum[c] += select(winners[c] == place, static_cast<float>(gradients[c]), 0.f);
         }
       }
-      float* out = &dx[(line * shape.width + column) * channels + first];
-      for (int c = 0; c < width; ++c) out[c] = sum[c];
+      T* out = &dx[(line * shape.width + column) * channels + first];
+      for (int c = 0; c < width; ++c) out[c] = static_cast<T>(sum[c]);
     }
   };
   for_lines_and_blocks(shape.images, shape.height, shape.channels, gather_line);
 }
 
-void average_forward_cpu(int pixels, int channels, Span<const float> x, Span<float> y) {
+template <class T>
+void average_forward_cpu(int pixels, int channels, Span<const T> x, Span<T> y) {
   const int images = static_cast<int>(y.size / channels);
   for_lines_and_blocks(images, 1, channels, [&](std::size_t image, int first, auto width) {
     float sum[kColumnBlock] = {};
     for (int pixel = 0; pixel < pixels; ++pixel) {
-      const float* values = &x[(image * pixels + pixel) * channels + first];
-      for (int c = 0; c < width; ++c) sum[c] += values[c];
+      const T* values = &x[(image * pixels + pixel) * channels + first];
+      for (int c = 0; c < width; ++c) sum[c] += static_cast<float>(values[c]);
     }
     for (int c = 0; c < width; ++c)
-      y[image * channels + first + c] = sum[c] / static_cast<float>(pixels);
+      y[image * channels + first + c] = static_cast<T>(sum[c] / static_cast<float>(pixels));
   });
 }
 
-void average_backward_cpu(int pixels, int channels, Span<const float> dy, Span<float> dx) {
+template <class T>
+void average_backward_cpu(int pixels, int channels, Span<const T> dy, Span<T> dx) {
   const int images = static_cast<int>(dx.size / channels / pixels);
   for_lines_and_blocks(images, 1, channels, [&](std::size_t image, int first, auto width) {
-    float share[kColumnBlock];
+    T share[kColumnBlock];
     for (int c = 0; c < width; ++c)
-      share[c] = dy[image * channels + first + c] / static_cast<float>(pixels);
+      share[c] = static_cast<T>(static_cast<float>(dy[image * channels + first + c]) /
+                                static_cast<float>(pixels));
     for (int pixel = 0; pixel < pixels; ++pixel) {
-      float* out = &dx[(image * pixels + pixel) * channels + first];
+      T* out = &dx[(image * pixels + pixel) * channels + first];
       for (int c = 0; c < width; ++c) out[c] = share[c];
     }
   });
 }
 #endif
-SIMT_CPU_FORM(max_forward, max_forward_cpu)
-SIMT_CPU_FORM(max_backward, max_backward_cpu)
-SIMT_CPU_FORM(average_forward, average_forward_cpu)
-SIMT_CPU_FORM(average_backward, average_backward_cpu)
+
+#define ANNULUS_KERNEL(kernel, T) \
+  SIMT_KERNEL(kernel<T>)          \
+  SIMT_CPU_FORM((kernel<T>), (kernel##_cpu<T>))
+#define ANNULUS_KERNELS(T)           \
+  ANNULUS_KERNEL(max_forward, T)     \
+  ANNULUS_KERNEL(max_backward, T)    \
+  ANNULUS_KERNEL(average_forward, T) \
+  ANNULUS_KERNEL(average_backward, T)
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_KERNELS)
 
 }  // namespace pool
 
-void maxpool_forward(cudaStream_t stream, const PoolShape& shape, Span<const float> x,
-                     Span<float> y, Span<std::uint8_t> argmax) {
+template <class T>
+void maxpool_forward(cudaStream_t stream, const PoolShape& shape, InputSpan<T> x, Span<T> y,
+                     Span<std::uint8_t> argmax) {
   if (y.empty()) return;
-  launch(pool::max_forward, grid_for(y.size), kBlock, 0, stream, shape, x, y, argmax);
+  launch(pool::max_forward<T>, grid_for(y.size), kBlock, 0, stream, shape, x, y, argmax);
 }
 
-void maxpool_backward(cudaStream_t stream, const PoolShape& shape, Span<const float> dy,
-                      Span<const std::uint8_t> argmax, Span<float> dx) {
+template <class T>
+void maxpool_backward(cudaStream_t stream, const PoolShape& shape, InputSpan<T> dy,
+                      Span<const std::uint8_t> argmax, Span<T> dx) {
   if (dx.empty()) return;
-  launch(pool::max_backward, grid_for(dx.size), kBlock, 0, stream, shape, dy, argmax, dx);
+  launch(pool::max_backward<T>, grid_for(dx.size), kBlock, 0, stream, shape, dy, argmax, dx);
 }
 
+template <class T>
 void global_average_forward(cudaStream_t stream, int images, int pixels, int channels,
-                            Span<const float> x, Span<float> y) {
+                            InputSpan<T> x, Span<T> y) {
   if (images == 0) return;
-  launch(pool::average_forward, grid_for(y.size), kBlock, 0, stream, pixels, channels, x, y);
+  launch(pool::average_forward<T>, grid_for(y.size), kBlock, 0, stream, pixels, channels, x, y);
 }
 
+template <class T>
 void global_average_backward(cudaStream_t stream, int images, int pixels, int channels,
-                             Span<const float> dy, Span<float> dx) {
+                             InputSpan<T> dy, Span<T> dx) {
   if (images == 0) return;
-  launch(pool::average_backward, grid_for(dx.size), kBlock, 0, stream, pixels, channels, dy, dx);
+  launch(pool::average_backward<T>, grid_for(dx.size), kBlock, 0, stream, pixels, channels, dy, dx);
 }
+
+#define ANNULUS_INSTANTIATE(T)                                                                 \
+  template void maxpool_forward<T>(cudaStream_t, const PoolShape&, InputSpan<T>, Span<T>,      \
+                                   Span<std::uint8_t>);                                        \
+  template void maxpool_backward<T>(cudaStream_t, const PoolShape&, InputSpan<T>,              \
+                                    Span<const std::uint8_t>, Span<T>);                        \
+  template void global_average_forward<T>(cudaStream_t, int, int, int, InputSpan<T>, Span<T>); \
+  template void global_average_backward<T>(cudaStream_t, int, int, int, InputSpan<T>, Span<T>);
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_INSTANTIATE)
 
 }  // namespace annulus

@@ -1,5 +1,6 @@
-// Max-pool and global average pool over NHWC. Called by engine/layers/pool; the 2x2 max-pool behind
-// a BatchNorm is fused there instead (kernels/batchnorm.h).
+// Max-pool and global average pool over NHWC of type T: float, __nv_bfloat16 or __half; sums are
+// float. Called by engine/layers/pool; the 2x2 max-pool behind a BatchNorm is fused there instead
+// (kernels/batchnorm.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,18 +27,22 @@ struct PoolShape {
 
 // y[N,P,Q,C] = max of the window; argmax = its place in the window (row * window + column), the
 // first of equal ones.
-void maxpool_forward(cudaStream_t stream, const PoolShape& shape, Span<const float> x,
-                     Span<float> y, Span<std::uint8_t> argmax);
+template <class T>
+void maxpool_forward(cudaStream_t stream, const PoolShape& shape, InputSpan<T> x, Span<T> y,
+                     Span<std::uint8_t> argmax);
 
 // dx[N,H,W,C]: each input gathers from the windows that chose it (no atomics: the same bits every
 // time).
-void maxpool_backward(cudaStream_t stream, const PoolShape& shape, Span<const float> dy,
-                      Span<const std::uint8_t> argmax, Span<float> dx);
+template <class T>
+void maxpool_backward(cudaStream_t stream, const PoolShape& shape, InputSpan<T> dy,
+                      Span<const std::uint8_t> argmax, Span<T> dx);
 
 // y[N,C] = mean over [H,W] of x[N,H,W,C]; `pixels` = H * W.
+template <class T>
 void global_average_forward(cudaStream_t stream, int images, int pixels, int channels,
-                            Span<const float> x, Span<float> y);
+                            InputSpan<T> x, Span<T> y);
+template <class T>
 void global_average_backward(cudaStream_t stream, int images, int pixels, int channels,
-                             Span<const float> dy, Span<float> dx);
+                             InputSpan<T> dy, Span<T> dx);
 
 }  // namespace annulus

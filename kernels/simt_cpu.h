@@ -1,7 +1,6 @@
 // simt.h under g++: CUDA's kernel language for the CPU device. Thread indices, barriers, shuffles
 // and atomics act on the emulated block that the calling host thread is running; the runtime behind
-// them is kernels/cpu/cudart. Host code outside .cu files uses only simt::parallel and
-// simt::use_cpu_forms from here.
+// them is kernels/cpu/cudart.
 #pragma once
 
 #include <cstdint>
@@ -48,15 +47,13 @@ inline constexpr std::size_t kMaxAccesses = 24;
 bool register_kernel(const Kernel& kernel);
 bool register_cpu_form(const void* address, void (*cpu_form)(const void* packed));
 
-// Whether launches run CPU forms and elementwise pieces (the default, ANNULUS_CPU_FORMS) or emulate
-// every kernel.
-void use_cpu_forms(bool use);
-
 // The part of [0,n) that the running piece or emulated thread walks.
 struct LoopRange {
   std::size_t begin, end;
 };
 LoopRange loop_range(std::size_t n);
+// Whether an emulated thread is running, and not a piece or a CPU form.
+bool is_emulated();
 
 void block_barrier();
 void warp_barrier(unsigned int mask);
@@ -211,6 +208,9 @@ inline unsigned int atomicAdd(unsigned int* address, unsigned int value) {
 }
 inline int atomicAdd(int* address, int value) {
   return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+}
+inline unsigned int atomicOr(unsigned int* address, unsigned int value) {
+  return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }
 inline float atomicAdd(float* address, float value) {
   float before;

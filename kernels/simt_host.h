@@ -1,6 +1,7 @@
 // What host code and the CPU device say to each other about kernels: the bytes a call touches, and
-// work cut into pieces for the thread pool. Included by CPU forms of kernels (through simt.h) and
-// by the CPU device's library calls (through device.h).
+// work cut into pieces for the thread pool. Included by CPU forms of kernels (through simt.h), by
+// the CPU device's library calls (through device.h), and by tests that compare the two forms of a
+// kernel.
 #pragma once
 
 #include <cstddef>
@@ -28,5 +29,9 @@ void parallel(std::size_t pieces, Piece&& piece) {
       pieces, [](void* context, std::size_t i) { (*static_cast<Function*>(context))(i); },
       const_cast<void*>(static_cast<const void*>(std::addressof(piece))));
 }
+
+// Whether launches run CPU forms and elementwise pieces (the default, ANNULUS_CPU_FORMS) or emulate
+// every kernel. Without the CPU device nothing happens.
+void use_cpu_forms(bool use);
 
 }  // namespace annulus::simt

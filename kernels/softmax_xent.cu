@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/packet.h"
 #include "kernels/simt.h"
 
 namespace annulus {
-namespace {
+inline namespace softmax_xent_kernels {
 
 constexpr unsigned kWarp = 32;
 constexpr unsigned kRowsPerBlock = kBlock / kWarp;
@@ -17,6 +18,10 @@ constexpr unsigned kRowsPerBlock = kBlock / kWarp;
 struct Target {
   float smoothing, gradient_scale;
 
+  SPAN_FN Target scaled(Span<const LossScale> loss_scale) const {
+    if (loss_scale.empty()) return *this;
+    return {smoothing, gradient_scale * loss_scale[0].factor};
+  }
   // The loss of a row from its shifted logits z = x - max: log(sum exp z), the label's z, the mean
   // of z. Without smoothing the mean must not enter: it is -infinity where a class is ruled out.
   SPAN_FN float loss(float log_sum, float label, float mean) const {
@@ -49,19 +54,22 @@ __device__ T warp_min(T value) {
 }
 
 // rows[2N]: the losses, then the hits (1 or 0).
-__global__ void xent_rows(int classes, Target target, Span<const float> logits,
-                          Span<const std::int32_t> labels, Span<float> dlogits, Span<float> rows) {
+template <class T>
+__global__ void xent_rows(int classes, Target target, Span<const LossScale> loss_scale,
+                          Span<const T> logits, Span<const std::int32_t> labels, Span<T> dlogits,
+                          Span<float> rows) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const std::size_t row = std::size_t{blockIdx.x} * kRowsPerBlock + threadIdx.x / kWarp;
   if (row >= labels.size) return;  // the whole warp leaves
   const std::size_t first = row * classes;
   const int label = labels[row];
 
+  const auto logit = [&](int c) { return static_cast<float>(logits[first + c]); };
   float largest = -INFINITY;
   int where = classes;
   for (int c = lane; c < classes; c += kWarp)
-    if (logits[first + c] > largest) {
-      largest = logits[first + c];
+    if (logit(c) > largest) {
+      largest = logit(c);
       where = c;
     }
   const float row_max = warp_max(largest);
@@ -69,20 +77,21 @@ __global__ void xent_rows(int classes, Target target, Span<const float> logits,
 
   float sum = 0, sum_shifted = 0;
   for (int c = lane; c < classes; c += kWarp) {
-    sum += ::expf(logits[first + c] - row_max);
-    sum_shifted += logits[first + c] - row_max;
+    sum += ::expf(logit(c) - row_max);
+    sum_shifted += logit(c) - row_max;
   }
   sum = warp_sum(sum);
   sum_shifted = warp_sum(sum_shifted);
   if (lane == 0) {
-    rows[row] = target.loss(::logf(sum), logits[first + label] - row_max, sum_shifted / classes);
+    rows[row] = target.loss(::logf(sum), logit(label) - row_max, sum_shifted / classes);
     rows[labels.size + row] = where == label ? 1.f : 0.f;
   }
   __syncwarp();  // dlogits may be logits: the label's logit has been read
   if (dlogits.empty()) return;
+  const Target scaled = target.scaled(loss_scale);
   for (int c = lane; c < classes; c += kWarp)
     dlogits[first + c] =
-        target.gradient(::expf(logits[first + c] - row_max) / sum, c == label, classes);
+        static_cast<T>(scaled.gradient(::expf(logit(c) - row_max) / sum, c == label, classes));
 }
 
 // One block: thread t sums rows t, t + kBlock, …; then a tree.
@@ -113,35 +122,42 @@ constexpr std::size_t kPieceLogits = 4096;  // enough work to be worth a thread
 
 // Returns the index of the largest logit, the first of equal ones; -1 if no logit is a number
 // above -infinity.
-int xent_row(int label, Target target, Span<const float> logits, float* dlogits, float* loss) {
+template <class T>
+int xent_row(int label, Target target, Span<const T> logits, T* dlogits, float* loss) {
   const int classes = static_cast<int>(logits.size);
+  const auto logit = [&](int c) { return static_cast<float>(logits[c]); };
   float largest = -INFINITY;
   int where = -1;
   for (int c = 0; c < classes; ++c)
-    if (logits[c] > largest) {
-      largest = logits[c];
+    if (logit(c) > largest) {
+      largest = logit(c);
       where = c;
     }
   float sum = 0, sum_shifted = 0;
   for (int c = 0; c < classes; ++c) {
-    sum += ::expf(logits[c] - largest);
-    sum_shifted += logits[c] - largest;
+    sum += ::expf(logit(c) - largest);
+    sum_shifted += logit(c) - largest;
   }
-  *loss = target.loss(::logf(sum), logits[label] - largest, sum_shifted / classes);
+  *loss = target.loss(::logf(sum), logit(label) - largest, sum_shifted / classes);
   if (dlogits)
     for (int c = 0; c < classes; ++c)
-      dlogits[c] = target.gradient(::expf(logits[c] - largest) / sum, c == label, classes);
+      dlogits[c] =
+          static_cast<T>(target.gradient(::expf(logit(c) - largest) / sum, c == label, classes));
   return where;
 }
 
-void xent_rows_cpu(int classes, Target target, Span<const float> logits,
-                   Span<const std::int32_t> labels, Span<float> dlogits, Span<float> rows) {
+template <class T>
+void xent_rows_cpu(int classes, Target target, Span<const LossScale> loss_scale,
+                   Span<const T> logits, Span<const std::int32_t> labels, Span<T> dlogits,
+                   Span<float> rows) {
   const std::size_t per_piece = std::max<std::size_t>(1, kPieceLogits / classes);
+  const Target scaled = target.scaled(loss_scale);
   simt::parallel((labels.size + per_piece - 1) / per_piece, [&](std::size_t piece) {
     const std::size_t end = std::min(labels.size, (piece + 1) * per_piece);
     for (std::size_t row = piece * per_piece; row < end; ++row) {
-      const int where = xent_row(labels[row], target, logits.subspan(row * classes, classes),
-                                 dlogits.empty() ? nullptr : &dlogits[row * classes], &rows[row]);
+      const int where =
+          xent_row<T>(labels[row], scaled, logits.subspan(row * classes, classes),
+                      dlogits.empty() ? nullptr : &dlogits[row * classes], &rows[row]);
       rows[labels.size + row] = where == labels[row] ? 1.f : 0.f;
     }
   });
@@ -163,26 +179,36 @@ void sum_rows_cpu(Span<const float> rows, Span<float> result) {
 }
 #endif
 
-}  // namespace
+}  // namespace softmax_xent_kernels
 
 std::size_t softmax_xent_workspace(int rows) { return 2 * static_cast<std::size_t>(rows); }
 
-void softmax_xent(cudaStream_t stream, int classes, Span<const float> logits,
+template <class T>
+void softmax_xent(cudaStream_t stream, int classes, Span<const T> logits,
                   Span<const std::int32_t> labels, float smoothing, float gradient_scale,
-                  Span<float> dlogits, Span<float> result, Span<float> workspace) {
+                  std::type_identity_t<Span<T>> dlogits, Span<float> result, Span<float> workspace,
+                  Span<const LossScale> loss_scale) {
   const Span<float> rows = workspace.subspan(0, 2 * labels.size);
   const auto blocks = static_cast<unsigned>((labels.size + kRowsPerBlock - 1) / kRowsPerBlock);
   if (blocks)
-    launch(xent_rows, blocks, kBlock, 0, stream, classes, Target{smoothing, gradient_scale}, logits,
-           labels, dlogits, rows);
+    launch(xent_rows<T>, blocks, kBlock, 0, stream, classes, Target{smoothing, gradient_scale},
+           loss_scale, logits, labels, dlogits, rows);
   launch(sum_rows, 1, kBlock, 0, stream, rows, result);
 }
 
 namespace {
-SIMT_KERNEL(xent_rows)
-SIMT_CPU_FORM(xent_rows, xent_rows_cpu)
+#define ANNULUS_KERNELS(T)  \
+  SIMT_KERNEL(xent_rows<T>) \
+  SIMT_CPU_FORM((xent_rows<T>), (xent_rows_cpu<T>))
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_KERNELS)
 SIMT_KERNEL(sum_rows)
 SIMT_CPU_FORM(sum_rows, sum_rows_cpu)
 }  // namespace
+
+#define ANNULUS_INSTANTIATE(T)                                                                     \
+  template void softmax_xent<T>(cudaStream_t, int, Span<const T>, Span<const std::int32_t>, float, \
+                                float, std::type_identity_t<Span<T>>, Span<float>, Span<float>,    \
+                                Span<const LossScale>);
+ANNULUS_FOR_ACTIVATION_TYPES(ANNULUS_INSTANTIATE)
 
 }  // namespace annulus

@@ -49,4 +49,10 @@ struct Span {
 };
 
 }  // inline namespace
+
+// A Span<const T> parameter that takes no part in deducing T: whoever writes a Span<T> may read one
+// too.
+template <class T>
+using InputSpan = std::type_identity_t<Span<const T>>;
+
 }  // namespace annulus

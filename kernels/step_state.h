@@ -23,8 +23,9 @@ enum class Purpose : std::uint32_t {
   flip = 3,
   translate = 4,
   cutout = 5,
-  synthetic = 6,   // the generated data set, under a seed of its own
-  dropout = 1000,  // + the how-manieth dropout layer
+  synthetic = 6,       // the generated data set, under a seed of its own
+  dropout_states = 7,  // the seed of cuDNN's generators
+  dropout = 1000,      // + the how-manieth dropout layer
 };
 
 }  // namespace annulus

@@ -7,7 +7,7 @@
 #include "kernels/simt.h"
 
 namespace annulus {
-namespace {
+inline namespace sum_ranks_kernels {
 
 // The inverse of ring_chunk_begin: the last k whose chunk begins at or before i.
 SPAN_FN int ring_chunk_of(std::size_t count, int ranks, std::size_t i) {
@@ -62,7 +62,7 @@ void sum_cpu(SumOrder order, int ranks, std::size_t stride, Span<const float> bu
 }
 #endif
 
-}  // namespace
+}  // namespace sum_ranks_kernels
 
 void sum_ranks(cudaStream_t stream, SumOrder order, int ranks, std::size_t stride,
                Span<const float> buffers, Span<float> out) {

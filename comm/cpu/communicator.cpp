@@ -11,6 +11,7 @@
 
 #include "comm/cpu/bootstrap.h"
 #include "comm/cpu/error.h"
+#include "comm/cpu/log.h"
 #include "comm/cpu/options.h"
 #include "comm/cpu/ring_links.h"
 #include "comm/cpu/ring_transport.h"
@@ -42,18 +43,14 @@ class DeviceScope {
   int outer_ = 0;
 };
 
-// A stream that is gone has done its work, and asking CUDA about it would leave an error behind.
-bool is_alive(cudaStream_t stream) {
+// The capture that the stream is part of; null: none. Nothing for a stream that is gone: it has
+// done its work, and asking CUDA about it would leave an error behind.
+std::optional<std::shared_ptr<Capture>> capture_of(cudaStream_t stream) {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
   const auto found = runtime.stream(stream);
-  return found != nullptr && found->capture == nullptr;
-}
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  return cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
-         status != cudaStreamCaptureStatusNone;
+  if (found == nullptr) return std::nullopt;
+  return found->capture;
 }
 
 // Rank 0 makes the control area before the others ask for it.
@@ -118,7 +115,8 @@ void Communicator::connect_in_background() {
 
 void Communicator::make_transport() {
   const Options options = read_options();
-  const std::string address = socket_interfaces().front().addresses.front();
+  const auto interface = socket_interfaces().front();
+  const std::string address = interface.addresses.front();
   const Socket listener = listen_on(address, 0);
   Member mine = describe_this_process(options, device_);
   mine.address = make_text(address);
@@ -145,6 +143,22 @@ void Communicator::make_transport() {
     transport_ = std::make_unique<RingTransport>(std::move(links.data), rank_, world_,
                                                  options.silent, monitor_.get(), failure_);
   }
+  log_links(interface, members, shared);
+}
+
+// As NCCL tells it: its network, and over what this rank sends to the next one.
+void Communicator::log_links(const Interface& interface, const Members& members,
+                             bool shared_memory) const {
+  log_info(device_, fmt::format("NET/Socket : Using [0]{}:{}<0>", interface.name,
+                                interface.addresses.front()));
+  log_info(device_, "Using network Socket");
+  if (world_ == 1) return;
+  const auto named = [&](int rank) {
+    return fmt::format("{}[{}]", rank, members[static_cast<std::size_t>(rank)].device);
+  };
+  log_info(device_,
+           fmt::format("Channel 00/0 : {} -> {} {}", named(rank_), named((rank_ + 1) % world_),
+                       shared_memory ? "via SHM/direct/direct" : "[send] via NET/Socket/0"));
 }
 
 ncclResult_t Communicator::state() const {
@@ -164,9 +178,9 @@ ncclResult_t Communicator::issue(Collective collective, cudaStream_t stream) {
     return ncclInvalidArgument;
   }
   const DeviceScope device(device_);
-  if (is_capturing(stream)) return enqueue_on(stream, collective, nullptr);
+  const bool captured = capture_of(stream).value_or(nullptr) != nullptr;
   order_behind_last_stream(stream);
-  return enqueue_on(stream, collective, count_pending(stream));
+  return enqueue_on(stream, collective, captured ? in_graphs_ : count_pending(stream));
 }
 
 ncclResult_t Communicator::enqueue_on(cudaStream_t stream, const Collective& collective,
@@ -183,8 +197,9 @@ ncclResult_t Communicator::enqueue_on(cudaStream_t stream, const Collective& col
   return ncclUnhandledCudaError;
 }
 
-// The calls of one communicator stay in order, also on different streams. The lock is not held over
-// calls of the runtime: it takes its own before it throws queued work away, which takes this one.
+// The calls of one communicator stay in order, also on different streams of one capture; what is
+// not captured and what is are ordered by the graph's launch. The lock is not held over calls of
+// the runtime: it takes its own before it throws queued work away, which takes this one.
 void Communicator::order_behind_last_stream(cudaStream_t stream) {
   cudaStream_t last = nullptr;
   {
@@ -192,7 +207,7 @@ void Communicator::order_behind_last_stream(cudaStream_t stream) {
     last = std::exchange(last_stream_, stream);
     if (!std::exchange(has_last_stream_, true) || last == stream) return;
   }
-  if (!is_alive(last)) return;
+  if (capture_of(last) != capture_of(stream)) return;
   cudaEvent_t event = nullptr;
   if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return;
   cudaEventRecord(event, last);
@@ -234,6 +249,11 @@ void Communicator::finish() {
 }
 
 void Communicator::leave() {
+  if (in_graphs_.use_count() > 1)
+    report(
+        "graph outlives communicator",
+        "ncclCommDestroy while there is a graph with collectives of the communicator: destroy it "
+        "first, as NCCL waits for that");
   if (failure_.happened()) return;
   transport_->leave();
   if (monitor_) monitor_->leave();

@@ -15,6 +15,7 @@
 #include "comm/cpu/failure.h"
 #include "comm/cpu/monitor.h"
 #include "comm/cpu/transport.h"
+#include "comm/interfaces.h"
 
 namespace annulus::cpu::nccl {
 
@@ -44,6 +45,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   void make_transport();
+  void log_links(const Interface& interface, const Members& members, bool shared_memory) const;
   void run(Collective collective);
   void order_behind_last_stream(cudaStream_t stream);
   std::shared_ptr<void> count_pending(cudaStream_t stream);
@@ -64,6 +66,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   cudaStream_t last_stream_ = nullptr;
   bool has_last_stream_ = false;
   std::map<cudaStream_t, int> pending_;  // collectives that are queued or run, by stream
+  // Held by each collective that is captured, as long as its graph lives.
+  const std::shared_ptr<void> in_graphs_ = std::make_shared<char>();
 };
 
 }  // namespace annulus::cpu::nccl

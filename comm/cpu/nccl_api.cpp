@@ -3,51 +3,21 @@
 
 #include <array>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "comm/cpu/bootstrap_root.h"
-#include "comm/cpu/error.h"
-#include "comm/cpu/group.h"
-#include "comm/cpu/handle.h"
+#include "comm/cpu/entry.h"
 #include "comm/cpu/options.h"
+#include "comm/cpu/registrations.h"
 #include "comm/cpu/transport_name.h"
-#include "kernels/check.h"
 
 using namespace annulus::cpu::nccl;
 
 namespace {
 
 constexpr int kMostRanks = 1024;
-
-ncclResult_t refuse(ncclResult_t result, const std::string& message) {
-  remember_error(message);
-  return refuse_in_group(result);
-}
-
-template <class Body>
-ncclResult_t api(const char* name, Body&& body) noexcept {
-  try {
-    return body();
-  } catch (const NcclError& error) {
-    return refuse(error.result(), std::string(name) + ": " + error.what());
-  } catch (const annulus::UserError& error) {
-    return refuse(ncclInvalidUsage, std::string(name) + ": " + error.what());
-  } catch (const std::exception& error) {
-    return refuse(ncclSystemError, std::string(name) + ": " + error.what());
-  }
-}
-
-[[noreturn]] void throw_invalid(const char* message) {
-  throw NcclError(ncclInvalidArgument, message);
-}
-
-std::shared_ptr<Communicator> communicator_of(ncclComm_t comm) {
-  if (comm == nullptr) throw_invalid("the communicator is null");
-  return comm->communicator;
-}
 
 IdContents contents_of(const ncclUniqueId& id) {
   IdContents contents;
@@ -58,7 +28,8 @@ IdContents contents_of(const ncclUniqueId& id) {
 
 bool is_blocking(const ncclConfig_t* config) {
   if (config == nullptr) return true;
-  if (config->size != sizeof(ncclConfig_t) || config->magic != NCCL_CONFIG_MAGIC)
+  constexpr ncclConfig_t kMade = NCCL_CONFIG_INITIALIZER;
+  if (config->size != kMade.size || config->magic != kMade.magic)
     throw_invalid("the config was not made by NCCL_CONFIG_INITIALIZER");
   if (config->blocking == NCCL_CONFIG_UNDEF_INT) return true;
   if (config->blocking != 0 && config->blocking != 1) throw_invalid("blocking is neither 0 nor 1");
@@ -165,6 +136,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     const auto communicator = communicator_of(comm);
     communicator->finish();
     communicator->leave();
+    forget_registrations(*communicator);
     delete comm;
     return ncclSuccess;
   });
@@ -174,6 +146,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return api("ncclCommAbort", [&] {
     const auto communicator = communicator_of(comm);
     communicator->abort();
+    forget_registrations(*communicator);
     delete comm;
     return ncclSuccess;
   });

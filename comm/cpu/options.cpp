@@ -11,7 +11,7 @@
 namespace annulus::cpu::nccl {
 namespace {
 
-using Option = cpu::Option<Options>;
+using Option = cpu::OptionOf<Options>;
 
 bool parse_positive(std::string_view value, int& number) {
   const char* end = value.data() + value.size();

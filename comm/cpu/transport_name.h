@@ -1,5 +1,5 @@
 // What NCCL's API does not tell: how a communicator moves its bytes. For the bench's `transport`
-// column; in the cuda preset there is no such function.
+// column; on GPUs it only says that NCCL knows.
 #pragma once
 
 #include <nccl.h>

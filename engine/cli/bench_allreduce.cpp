@@ -6,7 +6,10 @@
 #include <optional>
 
 #include "comm/buckets.h"
+#include "comm/console.h"
+#include "comm/nccl_settings.h"
 #include "engine/cli/allreduce_report.h"
+#include "engine/cli/device.h"
 #include "engine/cli/ranks.h"
 
 namespace annulus {
@@ -111,7 +114,10 @@ void add_bench_allreduce_options(CLI::App& app, BenchAllReduceCommand& c) {
 int run_bench_allreduce(BenchAllReduceCommand& command,
                         const std::vector<std::string>& command_line) {
   command.resolve();
+  choose_device("auto");
   return run_as_ranks(command.ranks, command_line, bench_facts(command), [&](World& world) {
+    for (const std::string& line : choose_nccl_sums(false))
+      if (world.first()) note(line + "\n");
     bench_as_rank(command, world);
     return 0;
   });

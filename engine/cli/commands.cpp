@@ -4,27 +4,23 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "comm/console.h"
 #include "data/file_writer.h"
+#include "engine/batch_fit.h"
+#include "engine/cli/device.h"
 #include "engine/evaluate.h"
 #include "engine/metrics.h"
 #include "engine/model/models.h"
 #include "engine/model_file.h"
+#include "engine/precision.h"
 #include "engine/predictions.h"
 #include "engine/runs/run_record.h"
+#include "engine/visible_devices.h"
 
 namespace annulus {
-
-void choose_device(const std::string& device, int threads) {
-  if (device == "cuda")
-    throw UserError(ExitCode::device,
-                    "--device cuda: this build has only the CPU device; build the cuda preset, or "
-                    "use --device cpu");
-  if (threads > 0) setenv("ANNULUS_CPU_THREADS", std::to_string(threads).c_str(), 1);
-}
 
 Datasets load_data(const std::string& spec, bool speak) {
   Datasets data = load_datasets({.spec = spec});
@@ -46,10 +42,24 @@ void warn_of_other_data(const runs::RunRecord& run, const Datasets& data) {
     note("warning: the weights were trained on other data than this\n");
 }
 
+// What is asked for, else what the run trained in; weights that lie in no run's folder were fp32.
+Precision precision_of(const EvalCommand& command, const runs::RunRecord& run) {
+  if (!command.precision.empty()) return parse_precision(command.precision);
+  const auto config = run.folder / "config.json";
+  if (!std::filesystem::exists(config)) return kFp32;
+  const std::optional<Precision> found = find_precision(run.config_text("/precision"));
+  if (!found)
+    throw UserError(ExitCode::data, fmt::format("{}: does not say in which precision its run "
+                                                "trained; is it damaged? Say --precision",
+                                                config.string()));
+  return *found;
+}
+
 }  // namespace
 
 void run_eval(const EvalCommand& command) {
   choose_device(command.device, command.threads);
+  device_count();
   std::filesystem::path path = command.weights;
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
   const ModelFile file(path);
@@ -61,6 +71,8 @@ void run_eval(const EvalCommand& command) {
   warn_of_other_data(run, data);
   const Model model = entry.build({.image = data.test.image, .classes = data.test.classes});
 
+  const Precision precision = precision_of(command, run);
+  require_precision(precision);
   const Device device;
   const Normalisation normalisation =
       file.normalisation().value_or(Normalisation{data.mean, data.std_dev});
@@ -69,8 +81,11 @@ void run_eval(const EvalCommand& command) {
   file.load(model, weights);
   Buffer<float> logits;
   if (!command.predictions.empty()) logits = Buffer<float>(test.size() * model.classes());
-  const Evaluation result =
-      Evaluator(model, device, test, command.batch_size).run(weights, nullptr, logits.span());
+  std::optional<Evaluator> evaluator;
+  make_for_batch(command.batch_size,
+                 [&](int images) { evaluator.emplace(model, device, test, images, precision); });
+  const Evaluation result = evaluator->run(weights, nullptr, logits.span());
+  note(overflow_note(result, precision));
   if (!command.predictions.empty())
     write_file(command.predictions, prediction_lines(data.test, logits.download()));
   print_line(fmt::format("{} samples={}{}{}", timestamp(std::chrono::system_clock::now()),

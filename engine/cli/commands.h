@@ -13,10 +13,6 @@ namespace annulus {
 int run_train(TrainCommand& command, const std::vector<std::string>& command_line);
 void run_eval(const EvalCommand& command);
 
-// Must come before the first CUDA call: the CPU device reads its settings once. `threads` 0: as
-// many as it finds.
-void choose_device(const std::string& device, int threads);
-
 // The data of the option --data; `speak`: says on stderr what was found.
 Datasets load_data(const std::string& spec, bool speak = true);
 

@@ -20,6 +20,7 @@
 #include "engine/cli/exit_codes.h"
 #include "engine/cli/help.h"
 #include "engine/cli/man_page.h"
+#include "engine/cli/plan.h"
 #include "engine/cli/runs.h"
 #include "engine/cli/saved_options.h"
 #include "engine/cli/topology.h"
@@ -120,6 +121,10 @@ void add_measuring(Commands& commands, const std::vector<std::string>& command_l
       group, "doctor", "What this machine can do for a run, and what to mend",
       annulus::add_doctor_options,
       [](CLI::App&, annulus::DoctorCommand& doctor) { return annulus::run_doctor(doctor); });
+  commands.add<annulus::PlanCommand>(
+      group, "plan", "What a step would be on a GPU that need not be here",
+      annulus::add_plan_options,
+      [](CLI::App&, annulus::PlanCommand& plan) { annulus::run_plan(plan); });
   commands.add<annulus::TopologyCommand>(
       group, "topology", "The nodes (pods) of this run, in another program's words",
       annulus::add_topology_options,

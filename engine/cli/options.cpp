@@ -9,6 +9,7 @@
 
 #include "engine/cli/add_option.h"
 #include "engine/model/models.h"
+#include "engine/precision.h"
 
 namespace annulus {
 namespace {
@@ -37,7 +38,9 @@ void add_data_option(CLI::App& app, const char* group, std::string& data) {
 
 void add_device_options(CLI::App& app, std::string& device, int& threads) {
   const char* group = "Device";
-  add(app, group, "--device", device, "where to compute; this build has: cpu")
+  add(app, group, "--device", device,
+      "where to compute: on GPUs or on the CPU; auto: GPUs where this build and the machine "
+      "have them")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   add(app, group, "--threads", threads,
@@ -115,6 +118,18 @@ void add_communication_options(CLI::App& app, TrainCommand& c) {
       ->capture_default_str();
 }
 
+void add_train_device_options(CLI::App& app, TrainCommand& c) {
+  add_device_options(app, c.device, c.threads);
+  add_flag(app, "Device", "--deterministic",
+           "pin what cuDNN and NCCL may choose anew: the same bits on every run, at some speed",
+           [&c] { c.options.deterministic = true; });
+  add_flag(app, "Device", "--no-graph",
+           "queue the calls of a step one by one, not as one CUDA graph; the result is the same",
+           [&c] { c.options.graph = false; });
+  add_precision_option(app, "Device", c.options.precision);
+  add_replace_option(app, "Device", c.options.replace);
+}
+
 void add_measurement_options(CLI::App& app, TrainCommand& c) {
   const char* group = "Measurement";
   add(app, group, "--max-steps", c.options.max_steps, "stop after this many updates; 0: no limit")
@@ -174,7 +189,7 @@ void add_train_options(CLI::App& app, TrainCommand& c) {
   add_recipe_options(app, c);
   add_rank_options(app, c.ranks);
   add_communication_options(app, c);
-  add_device_options(app, c.device, c.threads);
+  add_train_device_options(app, c);
   add_measurement_options(app, c);
 }
 
@@ -193,6 +208,26 @@ void add_eval_options(CLI::App& app, EvalCommand& c) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   add_device_options(app, c.device, c.threads);
+  add(app, "Device", "--precision", c.precision,
+      "of activations (default: what the run of the weights trained in, else fp32)")
+      ->option_text(precision_names());
+}
+
+void add_precision_option(CLI::App& app, const char* group, std::string& precision) {
+  add(app, group, "--precision", precision,
+      "what activations are, and the weights that products read; tf32 rounds products' inputs "
+      "alone; "
+      "fp16 scales its loss and skips updates that overflow; tf32 and bf16 need compute capability "
+      "8.0")
+      ->option_text(precision_names())
+      ->capture_default_str();
+}
+
+void add_replace_option(CLI::App& app, const char* group, std::string& replace) {
+  add(app, group, "--replace", replace,
+      "train with cuDNN's BatchNorm, Dropout or, with a comma, both in place of ours")
+      ->option_text("none|batchnorm=cudnn|dropout=cudnn")
+      ->capture_default_str();
 }
 
 void TrainCommand::resolve() {

@@ -40,9 +40,13 @@ struct EvalCommand {
   std::string data, device = "auto";
   int threads = 0;
   int batch_size = 500;
+  std::string precision;  // empty: that of the run in whose folder the weights lie, else fp32
 };
 
 void add_train_options(CLI::App& app, TrainCommand& command);
 void add_eval_options(CLI::App& app, EvalCommand& command);
+// Of train and of plan.
+void add_precision_option(CLI::App& app, const char* group, std::string& precision);
+void add_replace_option(CLI::App& app, const char* group, std::string& replace);
 
 }  // namespace annulus

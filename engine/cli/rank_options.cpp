@@ -16,6 +16,11 @@ std::string check_ranks(const std::string& text) {
   return number || text == "auto" ? "" : "must be auto or a number from 1 to 9999";
 }
 
+// An option that is given from a variable that is not set would go unnoticed.
+std::string check_given(const std::string& text) {
+  return text.empty() ? "is empty: say what it is, or leave it out" : "";
+}
+
 template <class Seconds>
 CLI::Option* add_seconds(CLI::App& app, const char* group, const char* flag, Seconds& value,
                          double least, const char* help) {
@@ -41,7 +46,8 @@ void add_node_options(CLI::App& app, RankOptions& o) {
       ->check(CLI::Range(1, kMostRanks));
   add(app, kNodes, "--workers", o.identity.workers,
       "all of them in order, instead of what a launcher says or DNS knows")
-      ->option_text("HOST:PORT,HOST:PORT");
+      ->option_text("HOST:PORT,HOST:PORT")
+      ->check(check_given);
   add(app, kNodes, "--index", o.identity.index, "this node's place in --workers, from 0")
       ->check(CLI::Range(0, kMostRanks));
   add(app, kNodes, "--min-workers", o.discovery.min_workers,
@@ -91,7 +97,8 @@ void add_rank_options(CLI::App& app, RankOptions& o) {
       ->option_text("ID");
   add(app, kRanks, "--secret-file", o.secret_file,
       "whose bytes all ranks share; who does not know them is refused")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check(check_given);
 }
 
 }  // namespace annulus

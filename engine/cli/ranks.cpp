@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "comm/console.h"
@@ -22,6 +20,7 @@
 #include "comm/launcher.h"
 #include "comm/mpi_bootstrap.h"
 #include "comm/socket.h"
+#include "data/file.h"
 #include "engine/build_info.h"
 #include "engine/cli/nodes.h"
 #include "kernels/environment.h"
@@ -115,14 +114,17 @@ int run_alone(const Start& start) {
 
 std::string secret_of(const std::string& path) {
   if (path.empty()) return "";
-  std::ifstream file(path, std::ios::binary);
-  std::string secret(std::istreambuf_iterator<char>(file), {});
-  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
-  if (!file || secret.empty())
-    throw UserError(ExitCode::usage,
-                    fmt::format("--secret-file {} {}: mount the same secret into every pod", path,
-                                file ? "is empty" : "cannot be read"));
-  return secret;
+  try {
+    const std::vector<std::uint8_t> bytes = read_file(path);
+    std::string secret(bytes.begin(), bytes.end());
+    while (secret.ends_with('\n') || secret.ends_with('\r')) secret.pop_back();
+    if (!secret.empty()) return secret;
+  } catch (const UserError& error) {
+    throw UserError(ExitCode::usage, fmt::format("--secret-file {}", error.what()));
+  }
+  throw UserError(
+      ExitCode::usage,
+      fmt::format("--secret-file {} is empty: mount the same secret into every pod", path));
 }
 
 ControlOptions control_options(const Start& start, Identity& identity, double seconds_to_meet) {
@@ -185,9 +187,11 @@ int run_as_node(const Start& start, const NodeIdentity& node) {
   const Deadline deadline = after(milliseconds(start.options.discovery.timeout));
   const Topology topology = find_topology(node, start.options);
   const bool several_here = topology.local_ranks > 1;
-  if (topology.nodes() == 1 && !several_here) return run_alone(start);
+  // A node that counted itself alone still listens: for the one that comes later.
+  const bool alone = topology.nodes() == 1 && !topology.counted;
+  if (alone && !several_here) return run_alone(start);
   LaunchOptions here{.ranks = topology.local_ranks, .command = start.command_line};
-  if (topology.nodes() == 1) return launch(here);
+  if (alone) return launch(here);
 
   const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
   const double seconds_to_meet =
@@ -198,21 +202,6 @@ int run_as_node(const Start& start, const NodeIdentity& node) {
 }
 
 }  // namespace
-
-// Also where wrong settings of the CPU device show: it reads them at the first call.
-int device_count() {
-  int devices = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
-  if (status == cudaErrorInvalidValue)
-    throw UserError(ExitCode::usage,
-                    "a setting of the CPU device is not valid; its own line above names it");
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && devices == 0))
-    throw UserError(ExitCode::device,
-                    "no device is visible: look at CUDA_VISIBLE_DEVICES and ANNULUS_CPU_DEVICES, "
-                    "and at annulus doctor");
-  CUDA_CHECK(status);
-  return devices;
-}
 
 int device_count_of_a_child() {
   const pid_t child = fork();
@@ -228,6 +217,21 @@ int device_count_of_a_child() {
   return devices > 0 && devices < 255 ? devices : device_count();
 }
 
+namespace {
+
+// Once for all ranks; the ranks of Annulus's own launcher have been told of already.
+void tell_who_started(const Identity& identity) {
+  if (identity.source == "annulus launcher") return;
+  const bool known = !identity.rendezvous_host.empty();
+  note(fmt::format(
+      "annulus: rank 0 of {} ({}), {} on this host{}\n", identity.world, identity.source,
+      identity.local_world,
+      known ? fmt::format(", listens at {}:{}", identity.rendezvous_host, identity.rendezvous_port)
+            : ""));
+}
+
+}  // namespace
+
 int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
                  std::vector<Fact> facts, const std::function<int(World&)>& work) {
   const Start start{options, command_line, std::move(facts), work};
@@ -242,8 +246,9 @@ int run_as_ranks(const RankOptions& options, const std::vector<std::string>& com
   if (const auto* node = std::get_if<NodeIdentity>(&place)) return run_as_node(start, *node);
   const Identity& identity = std::get<Identity>(place);
   if (!identity.note.empty()) note(fmt::format("annulus: {}\n", identity.note));
-  return identity.alone() ? run_alone(start)
-                          : run_as_rank(start, identity, options.rendezvous_timeout.value_or(60));
+  if (identity.alone()) return run_alone(start);
+  if (identity.rank == 0) tell_who_started(identity);
+  return run_as_rank(start, identity, options.rendezvous_timeout.value_or(60));
 }
 
 }  // namespace annulus

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/cli/options.h"
+#include "engine/visible_devices.h"
 #include "engine/world.h"
 
 namespace annulus {
@@ -18,9 +19,7 @@ namespace annulus {
 int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
                  std::vector<Fact> facts, const std::function<int(World&)>& work);
 
-// The devices that this process sees. UserError (device, usage) where there is none or a setting is
-// wrong. The second asks in a child: this process can still choose the CPU device's settings.
-int device_count();
+// As device_count(), asked in a child: this process can still choose the CPU device's settings.
 int device_count_of_a_child();
 
 }  // namespace annulus

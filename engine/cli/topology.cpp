@@ -6,6 +6,7 @@
 #include "comm/console.h"
 #include "comm/topology.h"
 #include "engine/cli/add_option.h"
+#include "engine/cli/device.h"
 #include "engine/cli/nodes.h"
 #include "engine/stop_signals.h"
 #include "kernels/check.h"
@@ -52,7 +53,7 @@ std::string rendered(const Topology& topology, const std::string& format) {
 
 void add_topology_options(CLI::App& app, TopologyCommand& command) {
   add(app, "What to print", "--format", command.format,
-      "TF_CONFIG's value, what torchrun reads, or an MPI hostfile")
+      "TF_CONFIG's value, lines NAME=VALUE that torchrun reads, or an MPI hostfile")
       ->check(CLI::IsMember({"tf_config", "torchrun", "hostfile"}))
       ->capture_default_str();
   add_node_options(app, command.ranks);
@@ -60,6 +61,7 @@ void add_topology_options(CLI::App& app, TopologyCommand& command) {
 
 void run_topology(const TopologyCommand& command) {
   install_stop_signals();  // the wait for the others may be long, and this be process 1
+  choose_device("auto");   // "a rank a device" counts them
   print_line(rendered(topology_of_this_process(command.ranks), command.format));
 }
 

@@ -7,11 +7,14 @@
 #include <filesystem>
 
 #include "comm/console.h"
+#include "comm/nccl_settings.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/cli/commands.h"
+#include "engine/cli/device.h"
 #include "engine/cli/ranks.h"
 #include "engine/cli/saved_options.h"
 #include "engine/outcome.h"
+#include "engine/precision.h"
 #include "engine/report.h"
 #include "engine/run_config.h"
 #include "engine/start_log.h"
@@ -75,6 +78,11 @@ void tell(const TrainCommand& command, const TrainPlan& plan, const RunFolder& f
       text += fmt::format(
           "the global batch was {} and is {} now: goes on from {} samples of epoch {}\n",
           saved.global_batch, plan.start.global_batch, saved.samples, saved.epoch + 1);
+    const bool within_an_epoch = plan.start.samples > 0 && plan.first_epoch.steps() > 0;
+    if (within_an_epoch && parse_replacements(command.options.replace).dropout)
+      text +=
+          "cuDNN's dropout cannot be resumed within an epoch: its rest is trained with other masks "
+          "than the stopped run would have drawn\n";
   } else if (!command.resume.empty()) {
     text += "no checkpoint to resume: begins at update 1\n";
   }
@@ -94,9 +102,20 @@ void expect_the_data_of(const TrainCommand& command, const Datasets& data) {
                                 command.config, command.data_checksum, data.source, data.checksum));
 }
 
+// Before NCCL's first call.
+void set_up_nccl(const TrainOptions& options, const World& world, const RunFolder& folder) {
+  for (const std::string& line : choose_nccl_sums(options.deterministic))
+    if (world.first()) note(line + "\n");
+  send_nccl_log_to(folder.path());
+}
+
 int train_as_rank(const TrainCommand& command, World& world,
                   const std::vector<std::string>& command_line) {
   const TrainOptions& options = command.options;
+  require_precision(parse_precision(options.precision));
+  // A rank that the others know of does not vanish: they all stop after the first update.
+  std::optional<DeferredStop> deferred;
+  if (world.control) deferred.emplace();
   const Datasets data = load_data(command.data, world.first());
   if (!world.identity.alone() && data.choice == DataChoice::fallback)
     throw UserError(ExitCode::data,
@@ -117,7 +136,10 @@ int train_as_rank(const TrainCommand& command, World& world,
     starts->started(plan.start, command_line);
   }
   const std::string where = world.first() ? fs::absolute(folder.path()).string() : "";
-  if (world.control) folder = RunFolder(world.control->broadcast(where));
+  if (world.control) {
+    folder = RunFolder(world.control->broadcast(where));
+    set_up_nccl(options, world, folder);
+  }
   TrainResult result;
   try {
     result = train(options, plan, data, world, folder, resumed.checkpoint);
@@ -127,11 +149,12 @@ int train_as_rank(const TrainCommand& command, World& world,
   }
   if (starts) starts->ended(result.stopped_by ? "stopped" : "done", result.updates);
   if (!result.stopped_by) return static_cast<int>(ExitCode::done);
-  if (world.first())
+  if (world.identity.speaks())
     note(fmt::format(
         "annulus: stopped by SIG{} after update {} of {}; go on with: annulus train "
-        "--resume {}\n",
-        sigabbrev_np(*result.stopped_by), result.updates, plan.updates, folder.path().string()));
+        "--resume {}{}\n",
+        sigabbrev_np(*result.stopped_by), result.updates, plan.updates, folder.path().string(),
+        world.identity.nodes ? ", on every worker as before" : ""));
   return 128 + *result.stopped_by;
 }
 

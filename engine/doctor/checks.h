@@ -15,14 +15,14 @@
 #include "comm/interfaces.h"
 #include "comm/launcher_cores.h"
 #include "engine/doctor/finding.h"
+#include "engine/visible_devices.h"
 
 namespace annulus::doctor {
 
 // --- devices.cpp ---
 
 struct DeviceFacts {
-  cudaError_t status = cudaSuccess;             // of cudaGetDeviceCount
-  int driver_version = 0, runtime_version = 0;  // CUDA's numbers: 12040 is 12.4
+  VisibleDevices visible;
   std::vector<cudaDeviceProp> devices;
   bool nvidia_driver = false;  // the kernel's half of one is loaded, whatever this build can use
 

@@ -6,34 +6,17 @@
 
 #include "engine/doctor/bytes.h"
 #include "engine/doctor/checks.h"
-#include "kernels/environment.h"
 
 namespace annulus::doctor {
 namespace {
 
 constexpr std::string_view kCpuDevice = "Annulus CPU device";
 
-// 12040 -> "12.4".
-std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
-
-std::string both_versions(const DeviceFacts& facts) {
-  return fmt::format("the driver serves CUDA {} ({}), the runtime is CUDA {} ({})",
-                     version(facts.driver_version), facts.driver_version,
-                     version(facts.runtime_version), facts.runtime_version);
-}
-
-Finding refused_driver(const DeviceFacts& facts) {
-  return {.state = State::error,
-          .name = "driver",
-          .fact = "the NVIDIA driver is too old: " + both_versions(facts),
-          .fix = "install a newer driver on the host, or use an image with an older CUDA"};
-}
-
 // An older driver of the same major version works, without what is newer than it (CUDA
 // compatibility guide, "Minor version compatibility").
 Finding driver(const DeviceFacts& facts) {
-  Finding finding{.name = "driver", .fact = both_versions(facts)};
-  if (facts.driver_version < facts.runtime_version) {
+  Finding finding{.name = "driver", .fact = driver_and_runtime(facts.visible)};
+  if (facts.visible.driver_version < facts.visible.runtime_version) {
     finding.state = State::warning;
     finding.fact += ", which works by minor-version compatibility only";
     finding.fix = "install a newer driver on the host";
@@ -41,35 +24,20 @@ Finding driver(const DeviceFacts& facts) {
   return finding;
 }
 
-const DeclaredEnvironment kDeclared("GPUs",
-                                    {{"CUDA_VISIBLE_DEVICES", "all", "numbers, UUIDs or nothing",
-                                      "which GPUs the process sees"}});
-
-Finding no_device(const DeviceFacts& facts, const Environment& environment) {
-  Finding finding{.state = State::warning, .name = "devices", .fact = "no device"};
-  if (const char* visible = environment("CUDA_VISIBLE_DEVICES"); visible && facts.nvidia_driver)
-    finding.fix = fmt::format("CUDA_VISIBLE_DEVICES='{}' leaves none visible: unset it", visible);
-  else if (facts.nvidia_driver)
-    finding.fix =
-        "the host has an NVIDIA driver: give the container a GPU (limits: nvidia.com/gpu, or "
-        "docker run --gpus)";
-  else if (environment("ANNULUS_CPU_DEVICES"))
-    finding.fix = "unset ANNULUS_CPU_DEVICES to compute on the CPU";
-  else
-    finding.fix = "there is no NVIDIA driver on this host; the cpu build runs without one";
-  return finding;
-}
-
-// Without any driver CUDA calls it insufficient.
-bool says_no_device(cudaError_t status) {
-  return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver;
+// A machine without a device is a fact; a driver that cannot be used is a fault.
+Finding no_device(const NoDevice& none) {
+  const bool old_driver = none.reason == NoDevice::Reason::old_driver;
+  return {.state = old_driver ? State::error : State::warning,
+          .name = old_driver ? "driver" : "devices",
+          .fact = none.fact,
+          .fix = none.fix};
 }
 
 Finding broken_devices(cudaError_t status) {
   const bool wrong_setting = status == cudaErrorInvalidValue;  // see docs/cpu-device.md, knobs
   return {.state = State::error,
           .name = "devices",
-          .fact = fmt::format("cudaGetDeviceCount failed: {} ({})", cudaGetErrorString(status),
+          .fact = fmt::format("they cannot be read: {} ({})", cudaGetErrorString(status),
                               cudaGetErrorName(status)),
           .fix = wrong_setting ? "correct the variable named on stderr"
                                : "see the kernel's log (dmesg, lines with NVRM)",
@@ -113,15 +81,14 @@ Finding visible_devices(const char* value, bool on_gpus) {
 bool DeviceFacts::on_gpus() const { return !devices.empty() && devices.front().name != kCpuDevice; }
 
 DeviceFacts read_devices() {
-  DeviceFacts facts;
-  int count = 0;
-  facts.status = cudaGetDeviceCount(&count);
-  cudaDriverGetVersion(&facts.driver_version);
-  cudaRuntimeGetVersion(&facts.runtime_version);
-  for (int device = 0; device < count; ++device) {
+  DeviceFacts facts{.visible = read_visible_devices()};
+  for (int device = 0; device < facts.visible.count; ++device) {
     cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, device) == cudaSuccess)
+    const cudaError_t status = cudaGetDeviceProperties(&properties, device);
+    if (status == cudaSuccess)
       facts.devices.push_back(properties);
+    else
+      facts.visible.status = status;
   }
   std::error_code unreadable;
   facts.nvidia_driver = std::filesystem::exists("/proc/driver/nvidia/version", unreadable);
@@ -131,12 +98,10 @@ DeviceFacts read_devices() {
 std::vector<Finding> check_devices(const DeviceFacts& facts, unsigned int cores,
                                    const Environment& environment) {
   std::vector<Finding> findings;
-  if (facts.status == cudaErrorInsufficientDriver && facts.driver_version > 0)
-    findings.push_back(refused_driver(facts));
-  else if (facts.status != cudaSuccess && !says_no_device(facts.status))
-    findings.push_back(broken_devices(facts.status));
-  else if (facts.devices.empty())
-    findings.push_back(no_device(facts, environment));
+  if (const auto none = why_none(facts.visible, environment))
+    findings.push_back(no_device(*none));
+  else if (facts.visible.status != cudaSuccess)
+    findings.push_back(broken_devices(facts.visible.status));
   else if (!facts.on_gpus())
     findings.push_back(cpu_devices(facts, cores, environment));
 

@@ -54,14 +54,21 @@ ConvShape Conv2D::shape(int images) const {
           .pad_w = options_.padding};
 }
 
-std::unique_ptr<LayerPlan> Conv2D::plan(const Device& device, int images, bool training,
-                                        bool needs_dx) const {
-  auto plans = std::make_unique<ConvPlans>();
+std::vector<ConvCall> Conv2D::convolutions(int images, bool needs_dx) const {
   const ConvShape s = shape(images);
-  plans->forward.emplace(device.cudnn, s,
-                         options_.bias ? ConvKind::forward_bias : ConvKind::forward);
-  if (training) plans->weight_gradient.emplace(device.cudnn, s, ConvKind::weight_gradient);
-  if (needs_dx) plans->data_gradient.emplace(device.cudnn, s, ConvKind::data_gradient);
+  std::vector<ConvCall> calls = {{s, forward_kind()}, {s, ConvKind::weight_gradient}};
+  if (needs_dx) calls.push_back({s, ConvKind::data_gradient});
+  return calls;
+}
+
+std::unique_ptr<LayerPlan> Conv2D::plan(const Device& device, const PlannedUse& use) const {
+  auto plans = std::make_unique<ConvPlans>();
+  const auto make = [&](std::optional<ConvPlan>& plan, ConvKind kind) {
+    plan.emplace(device.cudnn, shape(use.images), kind, use.precision);
+  };
+  make(plans->forward, forward_kind());
+  if (use.training) make(plans->weight_gradient, ConvKind::weight_gradient);
+  if (use.needs_dx) make(plans->data_gradient, ConvKind::data_gradient);
   return plans;
 }
 
@@ -81,18 +88,21 @@ std::size_t Conv2D::workspace_bytes(const LayerPlan* plan, int images) const {
 void Conv2D::forward(const Pass& pass, const Bound& b) const {
   const auto& plans = static_cast<const ConvPlans&>(*b.plan);
   const Span<const float> bias = options_.bias ? pass.parameter(bias_) : Span<float>{};
-  plans.forward->run(pass.device.cudnn, pass.stream(), b.x, pass.parameter(weight_), bias, b.y,
+  plans.forward->run(pass.device.cudnn, pass.stream(), b.x, pass.weight(weight_), bias, b.y,
                      b.workspace);
 }
 
 void Conv2D::backward(const Pass& pass, const Bound& b) const {
   const auto& plans = static_cast<const ConvPlans&>(*b.plan);
-  if (options_.bias) bias_gradient(pass.stream(), b.dy, pass.gradient(bias_), b.scratch());
+  if (options_.bias)
+    b.with_type([&](const auto& t) {
+      bias_gradient(pass.stream(), t.dy, pass.gradient(bias_), b.scratch());
+    });
   plans.weight_gradient->run(pass.device.cudnn, pass.stream(), b.x, b.dy, {},
                              pass.gradient(weight_), b.workspace);
   if (!b.dx.empty())
-    plans.data_gradient->run(pass.device.cudnn, pass.stream(), b.dy, pass.parameter(weight_), {},
-                             b.dx, b.workspace);
+    plans.data_gradient->run(pass.device.cudnn, pass.stream(), b.dy, pass.weight(weight_), {}, b.dx,
+                             b.workspace);
 }
 
 }  // namespace annulus

@@ -18,14 +18,17 @@ class Conv2D final : public Layer {
 
   std::vector<Parameter*> parameters() override;
   double forward_flops() const override { return shape(1).flops(); }
-  std::unique_ptr<LayerPlan> plan(const Device&, int images, bool training,
-                                  bool needs_dx) const override;
+  std::vector<ConvCall> convolutions(int images, bool needs_dx) const override;
+  std::unique_ptr<LayerPlan> plan(const Device&, const PlannedUse& use) const override;
   std::size_t workspace_bytes(const LayerPlan* plan, int images) const override;
   void forward(const Pass& pass, const Bound& b) const override;
   void backward(const Pass& pass, const Bound& b) const override;
 
  private:
   ConvShape shape(int images) const;
+  ConvKind forward_kind() const {
+    return options_.bias ? ConvKind::forward_bias : ConvKind::forward;
+  }
 
   ConvOptions options_;
   Parameter weight_, bias_;

@@ -24,18 +24,20 @@ std::size_t Dense::workspace_bytes(const LayerPlan*, int images) const {
 void Dense::forward(const Pass& pass, const Bound& b) const {
   const int units = out().channels;
   gemm(pass.device.cublas, pass.stream(), Transpose::no, Transpose::yes, b.images, units, inputs(),
-       b.x, pass.parameter(weight_), 0, b.y);
-  bias_forward(pass.stream(), b.y, pass.parameter(bias_), b.y);
+       b.x, pass.weight(weight_), 0, b.y, b.precision);
+  b.with_type([&](const auto& t) { bias_forward(pass.stream(), t.y, pass.parameter(bias_), t.y); });
 }
 
 void Dense::backward(const Pass& pass, const Bound& b) const {
   const int units = out().channels;
-  bias_gradient(pass.stream(), b.dy, pass.gradient(bias_), b.scratch());
+  b.with_type([&](const auto& t) {
+    bias_gradient(pass.stream(), t.dy, pass.gradient(bias_), b.scratch());
+  });
   gemm(pass.device.cublas, pass.stream(), Transpose::yes, Transpose::no, units, inputs(), b.images,
-       b.dy, b.x, 0, pass.gradient(weight_));
+       b.dy, b.x, 0, pass.gradient(weight_), b.precision);
   if (!b.dx.empty())
     gemm(pass.device.cublas, pass.stream(), Transpose::no, Transpose::no, b.images, inputs(), units,
-         b.dy, pass.parameter(weight_), 0, b.dx);
+         b.dy, pass.weight(weight_), 0, b.dx, b.precision);
 }
 
 }  // namespace annulus

@@ -6,16 +6,19 @@
 namespace annulus {
 
 void ActivationLayer::forward(const Pass& pass, const Bound& b) const {
-  activation_forward(pass.stream(), activation_, b.x, b.y);
+  b.with_type([&](const auto& t) { activation_forward(pass.stream(), activation_, t.x, t.y); });
 }
 
 void ActivationLayer::backward(const Pass& pass, const Bound& b) const {
   if (b.dx.empty()) return;
-  activation_backward(pass.stream(), activation_, b.x, b.dy, b.dx);
+  b.with_type(
+      [&](const auto& t) { activation_backward(pass.stream(), activation_, t.x, t.dy, t.dx); });
 }
 
 void Dropout::forward(const Pass& pass, const Bound& b) const {
-  dropout(pass.stream(), {index_, pass.first_position}, pass.state, rate_, b.images, b.x, b.y);
+  b.with_type([&](const auto& t) {
+    dropout(pass.stream(), {index_, pass.first_position}, pass.state, rate_, b.images, t.x, t.y);
+  });
 }
 
 void Dropout::inference(const Pass& pass, const Bound& b) const {
@@ -26,9 +29,13 @@ void Dropout::inference(const Pass& pass, const Bound& b) const {
 
 void Dropout::backward(const Pass& pass, const Bound& b) const {
   if (b.dx.empty()) return;
-  dropout(pass.stream(), {index_, pass.first_position}, pass.state, rate_, b.images, b.dy, b.dx);
+  b.with_type([&](const auto& t) {
+    dropout(pass.stream(), {index_, pass.first_position}, pass.state, rate_, b.images, t.dy, t.dx);
+  });
 }
 
-void Add::forward(const Pass& pass, const Bound& b) const { add(pass.stream(), b.x, b.other, b.y); }
+void Add::forward(const Pass& pass, const Bound& b) const {
+  b.with_type([&](const auto& t) { add(pass.stream(), t.x, t.other, t.y); });
+}
 
 }  // namespace annulus

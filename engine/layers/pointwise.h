@@ -19,7 +19,7 @@ class ActivationLayer final : public Layer {
 };
 
 // Inverted dropout; nothing is stored, the backward pass draws the same mask again.
-class Dropout final : public Layer {
+class Dropout : public Layer {
  public:
   Dropout(std::string name, ImageShape in, float rate, std::uint32_t index)
       : Layer(std::move(name), in, in), rate_(rate), index_(index) {}
@@ -29,8 +29,10 @@ class Dropout final : public Layer {
   void inference(const Pass& pass, const Bound& b) const override;
   void backward(const Pass& pass, const Bound& b) const override;
 
- private:
+ protected:
   float rate_;
+
+ private:
   std::uint32_t index_;  // among the model's dropout layers: part of the key of its mask
 };
 

@@ -28,28 +28,35 @@ PoolShape MaxPool::shape(int images) const {
   return pool_shape(images, in(), window_, stride_, padding_);
 }
 
-std::size_t MaxPool::kept_floats(int images) const {
-  return (shape(images).out_size() + sizeof(float) - 1) / sizeof(float);
+std::size_t MaxPool::kept_bytes(int images) const { return shape(images).out_size(); }
+
+Span<std::uint8_t> MaxPool::argmax(const Bound& b) {
+  return {reinterpret_cast<std::uint8_t*>(b.kept.data), b.kept.size};
 }
 
 void MaxPool::forward(const Pass& pass, const Bound& b) const {
-  const Span<std::uint8_t> argmax{reinterpret_cast<std::uint8_t*>(b.kept.data), b.y.size};
-  maxpool_forward(pass.stream(), shape(b.images), b.x, b.y, argmax);
+  b.with_type(
+      [&](const auto& t) { maxpool_forward(pass.stream(), shape(b.images), t.x, t.y, argmax(b)); });
 }
 
 void MaxPool::backward(const Pass& pass, const Bound& b) const {
   if (b.dx.empty()) return;
-  const Span<const std::uint8_t> argmax{reinterpret_cast<std::uint8_t*>(b.kept.data), b.dy.size};
-  maxpool_backward(pass.stream(), shape(b.images), b.dy, argmax, b.dx);
+  b.with_type([&](const auto& t) {
+    maxpool_backward(pass.stream(), shape(b.images), t.dy, argmax(b), t.dx);
+  });
 }
 
 void GlobalAveragePool::forward(const Pass& pass, const Bound& b) const {
-  global_average_forward(pass.stream(), b.images, pixels(), in().channels, b.x, b.y);
+  b.with_type([&](const auto& t) {
+    global_average_forward(pass.stream(), b.images, pixels(), in().channels, t.x, t.y);
+  });
 }
 
 void GlobalAveragePool::backward(const Pass& pass, const Bound& b) const {
   if (b.dx.empty()) return;
-  global_average_backward(pass.stream(), b.images, pixels(), in().channels, b.dy, b.dx);
+  b.with_type([&](const auto& t) {
+    global_average_backward(pass.stream(), b.images, pixels(), in().channels, t.dy, t.dx);
+  });
 }
 
 }  // namespace annulus

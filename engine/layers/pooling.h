@@ -10,12 +10,13 @@ class MaxPool final : public Layer {
  public:
   MaxPool(std::string name, ImageShape in, int window, int stride, int padding);
   bool reads_input_backward() const override { return false; }
-  std::size_t kept_floats(int images) const override;  // one byte of argmax an output
+  std::size_t kept_bytes(int images) const override;  // one of argmax an output
   void forward(const Pass& pass, const Bound& b) const override;
   void backward(const Pass& pass, const Bound& b) const override;
 
  private:
   PoolShape shape(int images) const;
+  static Span<std::uint8_t> argmax(const Bound& b);
   int window_, stride_, padding_;
 };
 

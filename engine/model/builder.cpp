@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "engine/layers/batchnorm.h"
+#include "engine/layers/batchnorm_cudnn.h"
 #include "engine/layers/dense.h"
+#include "engine/layers/dropout_cudnn.h"
 #include "engine/layers/pointwise.h"
 #include "engine/layers/pooling.h"
 
@@ -35,7 +37,10 @@ void ModelBuilder::flush() {
   if (!pending_) return;
   const PendingBatchNorm bn = *pending_;
   pending_.reset();
-  append(std::make_unique<BatchNorm>(next("bn"), shape(), bn.activation, bn.pool, bn.epsilon));
+  if (replacements_.batchnorm)
+    append(std::make_unique<CudnnBatchNorm>(next("bn"), shape(), bn.epsilon));
+  else
+    append(std::make_unique<BatchNorm>(next("bn"), shape(), bn.activation, bn.pool, bn.epsilon));
 }
 
 ModelBuilder& ModelBuilder::conv(const ConvOptions& options, Init init) {
@@ -76,6 +81,8 @@ ModelBuilder& ModelBuilder::global_average_pool() {
 ModelBuilder& ModelBuilder::dropout(float rate) {
   flush();
   const auto index = static_cast<std::uint32_t>(std::count(names_.begin(), names_.end(), "drop"));
+  if (replacements_.dropout)
+    return append(std::make_unique<CudnnDropout>(next("drop"), shape(), rate, index));
   return append(std::make_unique<Dropout>(next("drop"), shape(), rate, index));
 }
 

@@ -1,6 +1,7 @@
 // Writes a model down the way it is drawn: one call a layer, in the order of the forward pass.
 // A ReLU or GELU straight after a BatchNorm, and a 2x2 max-pool after those, are fused into it:
-// three passes over memory become one. Called by the functions of engine/model/models.h.
+// three passes over memory become one. Into cuDNN's BatchNorm nothing can be fused. Called by the
+// functions of engine/model/models.h.
 #pragma once
 
 #include <optional>
@@ -9,13 +10,15 @@
 
 #include "engine/layers/conv.h"
 #include "engine/model/model.h"
+#include "engine/replacements.h"
 #include "kernels/activation.h"
 
 namespace annulus {
 
 class ModelBuilder {
  public:
-  explicit ModelBuilder(ImageShape input, bool fuse = true) : input_(input), fuse_(fuse) {}
+  explicit ModelBuilder(ImageShape input, bool fuse = true, Replacements replacements = {})
+      : input_(input), fuse_(fuse && !replacements.batchnorm), replacements_(replacements) {}
 
   ModelBuilder& conv(const ConvOptions& options, Init init = Init::kaiming_normal);
   ModelBuilder& batch_norm(float epsilon = 1e-5f);
@@ -49,6 +52,7 @@ class ModelBuilder {
 
   ImageShape input_;
   bool fuse_;
+  Replacements replacements_;
   std::vector<Node> nodes_;
   int current_ = 0;  // tensor that the next layer reads
   std::optional<ImageShape> flattened_;

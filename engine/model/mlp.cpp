@@ -6,7 +6,7 @@
 namespace annulus {
 
 Model mlp(const ModelOptions& options) {
-  ModelBuilder m(options.image, options.fuse);
+  ModelBuilder m(options.image, options.fuse, options.replacements);
   m.flatten();
   for (int layer = 0; layer < 2; ++layer) m.dense(256, Init::kaiming_normal).relu();
   m.dropout(0.2f * options.dropout_scale).dense(options.classes);

@@ -6,7 +6,7 @@
 namespace annulus {
 
 Model mnist_cnn(const ModelOptions& options) {
-  ModelBuilder m(options.image, options.fuse);
+  ModelBuilder m(options.image, options.fuse, options.replacements);
   for (int width : {32, 64}) {
     m.conv({.filters = width, .kernel = 3, .padding = 1}).batch_norm().relu();
     m.max_pool();

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "kernels/check.h"
 #include "kernels/philox.h"
 
 namespace annulus {
@@ -56,6 +57,12 @@ Model::Model(std::string name, ImageShape input, std::vector<Node> nodes)
     : name_(std::move(name)), input_(input), nodes_(std::move(nodes)) {
   for (const Node& node : nodes_) {
     Layer& layer = *node.layer;
+    const ImageShape& out = layer.out();
+    if (out.height < 1 || out.width < 1)
+      throw UserError(ExitCode::usage,
+                      fmt::format("model {}: images of {}x{}x{} are too small, layer {} leaves "
+                                  "nothing of them; use larger ones",
+                                  name_, input.height, input.width, input.channels, layer.name()));
     layer.set_statistics({layout_.statistics, layer.statistics()});
     layout_.statistics += layer.statistics();
     for (Parameter* p : layer.parameters()) parameters_.push_back(p);

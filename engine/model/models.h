@@ -7,6 +7,7 @@
 
 #include "engine/model/model.h"
 #include "engine/recipe.h"
+#include "engine/replacements.h"
 
 namespace annulus {
 
@@ -15,6 +16,7 @@ struct ModelOptions {
   int classes = 10;
   float dropout_scale = 1;  // multiplies every dropout rate of the model
   bool fuse = true;         // see ModelBuilder
+  Replacements replacements = {};
 };
 
 Model seed_cnn(const ModelOptions& options);  // [Conv3x3, BN, ReLU] x2, MaxPool, Dropout for 32,

@@ -25,7 +25,7 @@ void block(ModelBuilder& m, int width, int stride) {
 }  // namespace
 
 Model resnet8(const ModelOptions& options) {
-  ModelBuilder m(options.image, options.fuse);
+  ModelBuilder m(options.image, options.fuse, options.replacements);
   m.conv({.filters = 16, .kernel = 3, .padding = 1, .bias = false}).batch_norm().relu();
   block(m, 16, 1);
   block(m, 32, 2);

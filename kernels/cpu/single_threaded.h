@@ -4,7 +4,12 @@
 // kernels/cpu/cublas.
 #pragma once
 
-#include <omp.h>
+// Of the OpenMP runtime that oneDNN itself is linked to (cmake/Finddnnl.cmake); OpenMP API 5.0,
+// sections 3.2.1 and 3.2.3. Another compiler's omp.h would come with a runtime of its own.
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+}
 
 namespace annulus::cpu {
 

@@ -18,13 +18,14 @@ Values operands(std::size_t size, std::uint32_t stream) {
   return uniform_values(size, -6, 6, stream);
 }
 
+template <class T>
 Case forward_case(Activation f, std::size_t size) {
   Case c(label(size));
   c.flops = static_cast<double>(size) * (f == Activation::gelu ? 30 : 1);
-  c.input("x", operands(size, 1));
-  c.output("y", size, f == Activation::gelu ? kGelu : kSelection);
+  c.input<T>("x", operands(size, 1));
+  c.output<T>("y", size, f == Activation::gelu ? kGelu : kSelection);
   c.launch = [f](cudaStream_t stream, const DeviceArrays& device) {
-    activation_forward(stream, f, device.span("x"), device.span("y"));
+    activation_forward(stream, f, device.span<T>("x"), device.span<T>("y"));
   };
   c.reference = [f](const Arrays& in) {
     Values y;
@@ -41,14 +42,15 @@ Arrays backward_reference(Activation f, const Arrays& in) {
   return {{"dx", dx}};
 }
 
+template <class T>
 Case backward_case(Activation f, std::size_t size) {
   Case c(label(size));
   c.flops = static_cast<double>(size) * (f == Activation::gelu ? 33 : 1);
-  c.input("x", operands(size, 1));
-  c.input("dy", uniform_values(size, -1, 1, 2));
-  c.output("dx", size, f == Activation::gelu ? kGelu : kSelection);
+  c.input<T>("x", operands(size, 1));
+  c.input<T>("dy", uniform_values(size, -1, 1, 2));
+  c.output<T>("dx", size, f == Activation::gelu ? kGelu : kSelection);
   c.launch = [f](cudaStream_t stream, const DeviceArrays& device) {
-    activation_backward(stream, f, device.span("x"), device.span("dy"), device.span("dx"));
+    activation_backward(stream, f, device.span<T>("x"), device.span<T>("dy"), device.span<T>("dx"));
   };
   c.reference = [f](const Arrays& in) { return backward_reference(f, in); };
   return c;
@@ -67,14 +69,15 @@ GradientCheck gradient_check(Activation f) {
   return check;
 }
 
+template <class T>
 Case add_case(std::size_t size) {
   Case c(label(size));
   c.flops = static_cast<double>(size);
-  c.input("a", operands(size, 1));
-  c.input("b", operands(size, 2));
-  c.output("y", size, kOneRounding);
+  c.input<T>("a", operands(size, 1));
+  c.input<T>("b", operands(size, 2));
+  c.output<T>("y", size, kOneRounding);
   c.launch = [](cudaStream_t stream, const DeviceArrays& device) {
-    add(stream, device.span("a"), device.span("b"), device.span("y"));
+    add(stream, device.span<T>("a"), device.span<T>("b"), device.span<T>("y"));
   };
   c.reference = [](const Arrays& in) {
     Values y = in.at("a");
@@ -99,14 +102,16 @@ Entry entry(const std::string& name, const std::function<Case(std::size_t)>& mak
 
 std::vector<Entry> activation_entries() {
   std::vector<Entry> entries;
-  for (Activation f : {Activation::relu, Activation::gelu}) {
-    entries.push_back(entry("activation_forward " + name_of(f),
-                            [f](std::size_t size) { return forward_case(f, size); }));
-    entries.push_back(entry("activation_backward " + name_of(f),
-                            [f](std::size_t size) { return backward_case(f, size); }));
-    entries.back().gradient = [f] { return gradient_check(f); };
-  }
-  entries.push_back(entry("add", add_case));
+  for_activation_types([&entries]<class T>() {
+    for (Activation f : {Activation::relu, Activation::gelu}) {
+      entries.push_back(entry(name_with<T>("activation_forward " + name_of(f)),
+                              [f](std::size_t size) { return forward_case<T>(f, size); }));
+      entries.push_back(entry(name_with<T>("activation_backward " + name_of(f)),
+                              [f](std::size_t size) { return backward_case<T>(f, size); }));
+      entries.back().gradient = [f] { return gradient_check(f); };
+    }
+    entries.push_back(entry(name_with<T>("add"), add_case<T>));
+  });
   return entries;
 }
 

@@ -152,6 +152,7 @@ std::string label(const Shape& shape) {
          " cutout=" + std::to_string(a.cutout);
 }
 
+template <class T>
 Case make_case(const Shape& shape) {
   const std::size_t images = shape.data_set(), size = shape.batch * shape.image.size();
   Case c(label(shape));
@@ -160,13 +161,13 @@ Case make_case(const Shape& shape) {
   c.input<std::uint8_t>("data", uniform_values(images * shape.image.size(), 0, 256, 1));
   c.input<std::uint8_t>("labels", uniform_values(images, 0, 10, 2));
   c.input<std::uint32_t>("order", backwards(images));
-  c.output("y", size, kNormalised);
+  c.output<T>("y", size, kNormalised);
   c.output<std::int32_t>("batch_labels", shape.batch, kExact);
   c.launch = [shape](cudaStream_t stream, const DeviceArrays& device) {
     load_batch(stream, device.span<StepState>("state"), shape.first_position, shape.image,
                shape.augmentation, device.span<std::uint8_t>("data"),
                device.span<std::uint8_t>("labels"), device.span<std::uint32_t>("order"),
-               device.span("y"), device.span<std::int32_t>("batch_labels"));
+               device.span<T>("y"), device.span<std::int32_t>("batch_labels"));
   };
   c.reference = [shape](const Arrays& in) { return reference(shape, in); };
   return c;
@@ -190,11 +191,18 @@ std::vector<Entry> augment_entries() {
       {9, {5, 7, 3}, recipe(true, 0, 0)},       {9, {5, 7, 4}, recipe(false, 4, 0), 3},
       {9, {7, 5, 1}, recipe(false, 0, 3), 3},   {3, {4, 4, 2}, recipe(false, 0, 9)},
       {20, {19, 17, 3}, recipe(true, 2, 5), 11}};
-  Entry entry{.name = "load_batch"};
-  for (const Shape& shape : tested) entry.tested.push_back([shape] { return make_case(shape); });
-  entry.timed.push_back([] { return make_case({64, {32, 32, 3}, recipe(true, 2, 0)}); });
-  entry.timed.push_back([] { return make_case({64, {32, 32, 3}, recipe(true, 2, 8)}); });
-  return {entry};
+  std::vector<Entry> entries;
+  for_activation_types([&]<class T>() {
+    Entry entry{.name = name_with<T>("load_batch")};
+    for (const Shape& shape : tested)
+      entry.tested.push_back([shape] { return make_case<T>(shape); });
+    for (int cutout : {0, 8})
+      entry.timed.push_back([cutout] {
+        return make_case<T>({64, {32, 32, 3}, recipe(true, 2, cutout)});
+      });
+    entries.push_back(entry);
+  });
+  return entries;
 }
 
 }  // namespace annulus::registry

@@ -160,62 +160,65 @@ void add_parameters(Case& c, const BatchNormShape& s) {
 
 constexpr float kWeight = 0.25f;
 
+template <class T>
 Case forward_case(const BatchNormShape& s, bool ties) {
   Case c(label(s) + (ties ? " ties" : ""));
   c.flops = static_cast<double>(s.in_size()) * (s.activation == Activation::gelu ? 38 : 9);
-  c.input("x", layer_input(s, ties));
+  c.input<T>("x", layer_input(s, ties));
   add_parameters(c, s);
   c.output("mean", s.channels, kMean);
   c.output("inv_std", s.channels, kSpread);
   c.output("statistics", 2 * s.channels, {kMean.absolute, kSpread.relative, "as mean and inv_std"});
-  c.output("y", s.out_size(), output_tolerance(s.activation));
+  c.output<T>("y", s.out_size(), output_tolerance(s.activation));
   c.workspace("workspace", batchnorm_workspace(s));
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    batchnorm_forward(stream, s, device.span("x"), device.span("gamma"), device.span("beta"),
+    batchnorm_forward(stream, s, device.span<T>("x"), device.span("gamma"), device.span("beta"),
                       device.span("mean"), device.span("inv_std"), device.span("statistics"),
-                      kWeight, device.span("y"), device.span("workspace"));
+                      kWeight, device.span<T>("y"), device.span("workspace"));
   };
   c.reference = [s](const Arrays& in) { return forward_reference(s, kWeight, in); };
   return c;
 }
 
+template <class T>
 Case backward_case(const BatchNormShape& s, bool ties) {
   Case c(label(s) + (ties ? " ties" : ""));
   c.flops = static_cast<double>(s.in_size()) * (s.activation == Activation::gelu ? 76 : 16);
   const Values x = layer_input(s, ties);
   const Arrays statistics = with_statistics(s, {{"x", x}});
-  c.input("x", x);
+  c.input<T>("x", x);
   add_parameters(c, s);
   c.input("mean", statistics.at("mean"));
   c.input("inv_std", statistics.at("inv_std"));
-  c.input("dy", uniform_values(s.out_size(), -1, 1, 4));
-  c.output("dx", s.in_size(), input_gradient_tolerance(s));
+  c.input<T>("dy", uniform_values(s.out_size(), -1, 1, 4));
+  c.output<T>("dx", s.in_size(), input_gradient_tolerance(s));
   c.output("dgamma", s.channels, sum_tolerance(s));
   c.output("dbeta", s.channels, sum_tolerance(s));
   c.workspace("workspace", batchnorm_workspace(s));
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    batchnorm_backward(stream, s, device.span("x"), device.span("dy"), device.span("mean"),
+    batchnorm_backward(stream, s, device.span<T>("x"), device.span<T>("dy"), device.span("mean"),
                        device.span("inv_std"), device.span("gamma"), device.span("beta"),
-                       device.span("dx"), device.span("dgamma"), device.span("dbeta"),
+                       device.span<T>("dx"), device.span("dgamma"), device.span("dbeta"),
                        device.span("workspace"));
   };
   c.reference = [s](const Arrays& in) { return backward_reference(s, in); };
   return c;
 }
 
+template <class T>
 Case inference_case(const BatchNormShape& s, bool ties) {
   Case c(label(s) + (ties ? " ties" : ""));
   c.flops = static_cast<double>(s.in_size()) * (s.activation == Activation::gelu ? 34 : 5);
-  c.input("x", layer_input(s, ties));
+  c.input<T>("x", layer_input(s, ties));
   add_parameters(c, s);
   Values running = uniform_values(s.channels, -0.5, 0.5, 5);
   const Values variance = uniform_values(s.channels, 0.5, 2, 6);
   running.insert(running.end(), variance.begin(), variance.end());
   c.input("running", running);
-  c.output("y", s.out_size(), output_tolerance(s.activation));
+  c.output<T>("y", s.out_size(), output_tolerance(s.activation));
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    batchnorm_inference(stream, s, device.span("x"), device.span("gamma"), device.span("beta"),
-                        device.span("running"), device.span("y"));
+    batchnorm_inference(stream, s, device.span<T>("x"), device.span("gamma"), device.span("beta"),
+                        device.span("running"), device.span<T>("y"));
   };
   c.reference = [s](Arrays in) {
     const Values& running = in.at("running");
@@ -276,8 +279,9 @@ const BatchNormShape kTested[] = {{1, 1, 1, 1},  {2, 3, 5, 7},  {3, 4, 4, 16},
                                   {2, 5, 4, 33}, {1, 2, 3, 72}, {5, 13, 11, 32}};
 const BatchNormShape kTimed[] = {{64, 32, 32, 32}, {64, 16, 16, 64}, {64, 8, 8, 128}};
 
+template <class T>
 Entry entry(const std::string& name, MakeBatchNormCase make, Activation f, bool pool) {
-  Entry e{.name = name + " " + name_of(f) + (pool ? " pool" : "")};
+  Entry e{.name = name_with<T>(name + " " + name_of(f) + (pool ? " pool" : ""))};
   const auto fused = [=](BatchNormShape s) {
     s.activation = f;
     s.pool = pool;
@@ -292,21 +296,30 @@ Entry entry(const std::string& name, MakeBatchNormCase make, Activation f, bool 
   return e;
 }
 
-}  // namespace
-
-std::vector<Entry> batchnorm_entries() {
+template <class T>
+std::vector<Entry> entries_of_type() {
   std::vector<Entry> entries;
   for (Activation f : {Activation::none, Activation::relu, Activation::gelu}) {
     for (bool pool : {false, true}) {
-      entries.push_back(entry("batchnorm_forward", forward_case, f, pool));
-      entries.push_back(entry("batchnorm_backward", backward_case, f, pool));
+      entries.push_back(entry<T>("batchnorm_forward", forward_case<T>, f, pool));
+      entries.push_back(entry<T>("batchnorm_backward", backward_case<T>, f, pool));
       BatchNormShape small{2, 3, 4, 3};
       small.activation = f;
       small.pool = pool;
       entries.back().gradient = [small] { return gradient_check(small); };
-      entries.push_back(entry("batchnorm_inference", inference_case, f, pool));
+      entries.push_back(entry<T>("batchnorm_inference", inference_case<T>, f, pool));
     }
   }
+  return entries;
+}
+
+}  // namespace
+
+std::vector<Entry> batchnorm_entries() {
+  std::vector<Entry> entries;
+  for_activation_types([&entries]<class T>() {
+    for (Entry& entry : entries_of_type<T>()) entries.push_back(std::move(entry));
+  });
   Entry running{.name = "update_running_statistics"};
   for (int channels : {1, 7, 512})
     running.tested.push_back([=] { return update_running_case(channels); });

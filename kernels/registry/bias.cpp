@@ -14,14 +14,15 @@ std::string label(const Rows& s) {
   return "rows=" + std::to_string(s.rows) + " C=" + std::to_string(s.channels);
 }
 
+template <class T>
 Case forward_case(const Rows& s) {
   Case c(label(s));
   c.flops = static_cast<double>(s.rows * s.channels);
-  c.input("x", uniform_values(s.rows * s.channels, -1, 1, 1));
+  c.input<T>("x", uniform_values(s.rows * s.channels, -1, 1, 1));
   c.input("bias", uniform_values(s.channels, -1, 1, 2));
-  c.output("y", s.rows * s.channels, {0, kUnitRoundoff, "one rounding"});
+  c.output<T>("y", s.rows * s.channels, {0, kUnitRoundoff, "one rounding"});
   c.launch = [](cudaStream_t stream, const DeviceArrays& device) {
-    bias_forward(stream, device.span("x"), device.span("bias"), device.span("y"));
+    bias_forward(stream, device.span<T>("x"), device.span("bias"), device.span<T>("y"));
   };
   c.reference = [s](const Arrays& in) {
     Values y = in.at("x");
@@ -37,16 +38,17 @@ Arrays gradient_reference(const Rows& s, const Arrays& in) {
   return {{"dbias", dbias}};
 }
 
+template <class T>
 Case gradient_case(const Rows& s) {
   Case c(label(s));
   c.flops = static_cast<double>(s.rows * s.channels);
-  c.input("dy", uniform_values(s.rows * s.channels, -1, 1, 1));
+  c.input<T>("dy", uniform_values(s.rows * s.channels, -1, 1, 1));
   c.output("dbias", s.channels,
            {static_cast<double>(s.rows) * kUnitRoundoff, kUnitRoundoff,
             "one rounding per row of partial sums that are random walks"});
   c.workspace("workspace", bias_gradient_workspace(s.rows, s.channels));
   c.launch = [](cudaStream_t stream, const DeviceArrays& device) {
-    bias_gradient(stream, device.span("dy"), device.span("dbias"), device.span("workspace"));
+    bias_gradient(stream, device.span<T>("dy"), device.span("dbias"), device.span("workspace"));
   };
   c.reference = [s](const Arrays& in) { return gradient_reference(s, in); };
   return c;
@@ -81,9 +83,12 @@ Entry entry(const std::string& name, Case (*make)(const Rows&)) {
 }  // namespace
 
 std::vector<Entry> bias_entries() {
-  std::vector<Entry> entries{entry("bias_forward", forward_case),
-                             entry("bias_gradient", gradient_case)};
-  entries.back().gradient = gradient_check;
+  std::vector<Entry> entries;
+  for_activation_types([&entries]<class T>() {
+    entries.push_back(entry(name_with<T>("bias_forward"), forward_case<T>));
+    entries.push_back(entry(name_with<T>("bias_gradient"), gradient_case<T>));
+    entries.back().gradient = gradient_check;
+  });
   return entries;
 }
 

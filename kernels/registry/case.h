@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/cuda.h"
+#include "kernels/registry/format.h"
 #include "kernels/span.h"
 
 namespace annulus::registry {
@@ -26,8 +27,9 @@ using Arrays = std::map<std::string, Values>;  // by name
 // kernel's roundings.
 inline constexpr double kUnitRoundoff = 0x1p-24;
 
-// How far an output may lie from the reference: |got - want| <= absolute + relative * |want|, and
-// why just so far.
+// How far what a kernel computes may lie from the reference: |got - want| <= absolute + relative *
+// |want|, and why just so far. What it then stores in a half type must be a rounding of such a
+// number.
 struct Tolerance {
   double absolute = 0, relative = 0;
   std::string reason;
@@ -44,7 +46,8 @@ struct Array {
   std::vector<std::byte> initial;
   Tolerance tolerance;  // of outputs
   double (*decode)(const std::byte* element) =
-      nullptr;  // null: opaque, the reference does not see it
+      nullptr;                        // null: opaque, the reference does not see it
+  const Format* half_type = nullptr;  // null: the elements are not of a half type
 
   std::size_t bytes() const { return count * element_size; }
   bool is_output() const { return role == Role::output || role == Role::in_out; }
@@ -74,6 +77,12 @@ class Case {
   template <class T = float>
   void output(const std::string& name, std::size_t count, const Tolerance& tolerance) {
     add<T>(name, Role::output, count, {}, tolerance);
+  }
+  // Of fp32, but a T on its way: what is stored is a number that T has.
+  template <class T>
+  void output_by_way_of(const std::string& name, std::size_t count, const Tolerance& tolerance) {
+    output(name, count, tolerance);
+    arrays_.back().half_type = kHalfTypeFormat<T>;
   }
   template <class T = float>
   void in_out(const std::string& name, const Values& values, const Tolerance& tolerance) {
@@ -122,8 +131,8 @@ class Case {
   template <class T>
   void add(const std::string& name, Role role, std::size_t count, std::vector<std::byte> initial,
            const Tolerance& tolerance) {
-    arrays_.push_back(
-        {name, role, count, sizeof(T), std::move(initial), tolerance, &decode_element<T>});
+    arrays_.push_back({name, role, count, sizeof(T), std::move(initial), tolerance,
+                       &decode_element<T>, kHalfTypeFormat<T>});
   }
 
   std::vector<Array> arrays_;

@@ -12,20 +12,6 @@ namespace {
 
 const Tolerance kExact{0, 0, "a cast is correctly rounded: exact"};
 
-// A binary format: the bits of the fraction and the exponent of its smallest normal number.
-struct Format {
-  int fraction_bits, smallest_exponent;
-};
-constexpr Format kBfloat16{7, -126}, kHalf{10, -14};
-
-// To nearest, ties to even: what nearbyint does unless told otherwise.
-double round_to(const Format& format, double x) {
-  if (x == 0) return x;
-  const int exponent = std::max(std::ilogb(x), format.smallest_exponent);
-  return std::ldexp(std::nearbyint(std::ldexp(x, format.fraction_bits - exponent)),
-                    exponent - format.fraction_bits);
-}
-
 // Numbers of every size from half's subnormals to hundreds, both signs.
 Values operands(std::size_t size) {
   Values x = uniform_values(size, -1, 1, 1);
@@ -44,7 +30,7 @@ Case make_case(const Format& result, std::size_t size) {
   };
   c.reference = [result](const Arrays& in) {
     Values y = in.at("x");
-    for (double& value : y) value = round_to(result, value);
+    for (double& value : y) value = result.round(value);
     return Arrays{{"y", y}};
   };
   return c;
@@ -62,11 +48,10 @@ Entry entry(const std::string& name, const Format& result) {
 }  // namespace
 
 std::vector<Entry> cast_entries() {
-  constexpr Format kFloat{23, -126};
-  return {entry<float, __nv_bfloat16>("cast float to bfloat16", kBfloat16),
-          entry<__nv_bfloat16, float>("cast bfloat16 to float", kFloat),
-          entry<float, __half>("cast float to half", kHalf),
-          entry<__half, float>("cast half to float", kFloat)};
+  return {entry<float, __nv_bfloat16>("cast float to bfloat16", kBfloat16Format),
+          entry<__nv_bfloat16, float>("cast bfloat16 to float", kFloatFormat),
+          entry<float, __half>("cast float to half", kHalfFormat),
+          entry<__half, float>("cast half to float", kFloatFormat)};
 }
 
 }  // namespace annulus::registry

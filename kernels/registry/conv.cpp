@@ -1,10 +1,12 @@
-// Entries of kernels/conv: each ConvKind against the definition of the convolution in double.
+// Entries of kernels/conv: each ConvKind, for fp32 and the half types, against the definition of
+// the convolution in double. TF32 is left out: how a library rounds inputs to it is its own affair.
 #include "kernels/conv.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 #include "kernels/registry/entries.h"
 
@@ -121,7 +123,8 @@ struct Planned {
   CudnnHandle handle;
   ConvPlan plan;
 
-  Planned(const ConvShape& shape, ConvKind kind) : plan(handle, shape, kind) {}
+  Planned(const ConvShape& shape, ConvKind kind, const Precision& precision)
+      : plan(handle, shape, kind, precision) {}
 };
 
 std::string describe(const ConvShape& s) {
@@ -130,18 +133,40 @@ std::string describe(const ConvShape& s) {
                      s.stride_h, s.stride_w, s.pad_h, s.pad_w);
 }
 
+// fp32 in memory, and a T for cuDNN: numbers that both hold.
+template <class T>
+Values bias_values(const ConvShape& shape) {
+  Values values = uniform_values(std::size_t(shape.out_channels), -1, 1, 3);
+  if constexpr (!std::is_same_v<T, float>)
+    for (double& value : values) value = kHalfTypeFormat<T>->round(value);
+  return values;
+}
+
+bool writes_float(const Kind& kind) { return kind.kind == ConvKind::weight_gradient; }
+
+template <class T>
+AnyOutput output_of(const Kind& kind, const DeviceArrays& device) {
+  if constexpr (!std::is_same_v<T, float>)
+    if (!writes_float(kind)) return device.span<T>(kind.out);
+  return device.span(kind.out);
+}
+
+template <class T>
 Case make_case(const Kind& kind, const ConvShape& shape) {
-  const auto planned = std::make_shared<const Planned>(shape, kind.kind);
+  const auto planned = std::make_shared<const Planned>(shape, kind.kind, kPrecisionOf<T>);
   Case c(describe(shape));
   c.flops = shape.flops();
-  c.input(kind.a, uniform_values(size_of(kind.a, shape), -1, 1, 1));
-  c.input(kind.b, uniform_values(size_of(kind.b, shape), -1, 1, 2));
-  if (kind.bias()) c.input("bias", uniform_values(std::size_t(shape.out_channels), -1, 1, 3));
-  c.output(kind.out, size_of(kind.out, shape), tolerance(shape, kind.kind));
+  c.input<T>(kind.a, uniform_values(size_of(kind.a, shape), -1, 1, 1));
+  c.input<T>(kind.b, uniform_values(size_of(kind.b, shape), -1, 1, 2));
+  if (kind.bias()) c.input("bias", bias_values<T>(shape));
+  if (writes_float(kind))
+    c.output_by_way_of<T>(kind.out, size_of(kind.out, shape), tolerance(shape, kind.kind));
+  else
+    c.output<T>(kind.out, size_of(kind.out, shape), tolerance(shape, kind.kind));
   c.workspace<std::byte>("workspace", planned->plan.workspace_bytes());
   c.launch = [planned, kind](cudaStream_t stream, const DeviceArrays& device) {
-    planned->plan.run(planned->handle, stream, device.span(kind.a), device.span(kind.b),
-                      kind.bias() ? device.span("bias") : Span<float>{}, device.span(kind.out),
+    planned->plan.run(planned->handle, stream, device.span<T>(kind.a), device.span<T>(kind.b),
+                      kind.bias() ? device.span("bias") : Span<float>{}, output_of<T>(kind, device),
                       device.span<std::byte>("workspace"));
   };
   c.reference = [kind, shape](const Arrays& in) {
@@ -298,20 +323,24 @@ std::vector<ConvShape> timed_shapes() {
   return shapes;
 }
 
+template <class T>
+Entry entry_of(const Kind& kind) {
+  Entry entry{.name = name_with<T>(kind.name)};
+  for (const ConvShape& shape : tested_shapes())
+    entry.tested.push_back([=] { return make_case<T>(kind, shape); });
+  for (const ConvShape& shape : timed_shapes())
+    entry.timed.push_back([=] { return make_case<T>(kind, shape); });
+  if (kind.kind == ConvKind::data_gradient || kind.kind == ConvKind::weight_gradient)
+    entry.gradient = [=] { return gradient_check(kind); };
+  return entry;
+}
+
 }  // namespace
 
 std::vector<Entry> conv_entries() {
   std::vector<Entry> entries;
-  for (const Kind& kind : kKinds) {
-    Entry entry{.name = kind.name};
-    for (const ConvShape& shape : tested_shapes())
-      entry.tested.push_back([=] { return make_case(kind, shape); });
-    for (const ConvShape& shape : timed_shapes())
-      entry.timed.push_back([=] { return make_case(kind, shape); });
-    if (kind.kind == ConvKind::data_gradient || kind.kind == ConvKind::weight_gradient)
-      entry.gradient = [=] { return gradient_check(kind); };
-    entries.push_back(entry);
-  }
+  for (const Kind& kind : kKinds)
+    for_activation_types([&]<class T>() { entries.push_back(entry_of<T>(kind)); });
   return entries;
 }
 

@@ -34,17 +34,18 @@ Values reference(const Shape& shape, const Values& x) {
   return y;
 }
 
+template <class T>
 Case make_case(const Shape& shape) {
   const std::size_t size = shape.images * shape.sample_size;
   Case c("N=" + std::to_string(shape.images) + " sample=" + std::to_string(shape.sample_size) +
          " rate=" + std::to_string(shape.rate).substr(0, 4));
   c.flops = static_cast<double>(size);
   c.opaque("state", kState);
-  c.input("x", uniform_values(size, -2, 2, 1));
-  c.output("y", size, kScaled);
+  c.input<T>("x", uniform_values(size, -2, 2, 1));
+  c.output<T>("y", size, kScaled);
   c.launch = [shape](cudaStream_t stream, const DeviceArrays& device) {
     dropout(stream, shape.key, device.span<StepState>("state"), shape.rate, shape.images,
-            device.span("x"), device.span("y"));
+            device.span<T>("x"), device.span<T>("y"));
   };
   c.reference = [shape](const Arrays& in) { return Arrays{{"y", reference(shape, in.at("x"))}}; };
   return c;
@@ -80,10 +81,15 @@ std::vector<Entry> dropout_entries() {
                          {64, 8 * 8 * 64, 0.2f},
                          {64, 4 * 4 * 128, 0.2f},
                          {64, 128, 0.5f}};
-  Entry entry{.name = "dropout", .gradient = gradient_check};
-  for (const Shape& shape : tested) entry.tested.push_back([shape] { return make_case(shape); });
-  for (const Shape& shape : timed) entry.timed.push_back([shape] { return make_case(shape); });
-  return {entry};
+  std::vector<Entry> entries;
+  for_activation_types([&]<class T>() {
+    Entry entry{.name = name_with<T>("dropout"), .gradient = gradient_check};
+    for (const Shape& shape : tested)
+      entry.tested.push_back([shape] { return make_case<T>(shape); });
+    for (const Shape& shape : timed) entry.timed.push_back([shape] { return make_case<T>(shape); });
+    entries.push_back(entry);
+  });
+  return entries;
 }
 
 }  // namespace annulus::registry

@@ -56,30 +56,32 @@ Values input_with_ties(const PoolShape& s) {
   return x;
 }
 
+template <class T>
 Case forward_case(const PoolShape& s) {
   Case c(label(s));
   c.flops = static_cast<double>(s.out_size()) * s.window * s.window;
-  c.input("x", input_with_ties(s));
-  c.output("y", s.out_size(), kSelection);
+  c.input<T>("x", input_with_ties(s));
+  c.output<T>("y", s.out_size(), kSelection);
   c.output<std::uint8_t>("argmax", s.out_size(), kSelection);
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    maxpool_forward(stream, s, device.span("x"), device.span("y"),
+    maxpool_forward(stream, s, device.span<T>("x"), device.span<T>("y"),
                     device.span<std::uint8_t>("argmax"));
   };
   c.reference = [s](const Arrays& in) { return forward_reference(s, in); };
   return c;
 }
 
+template <class T>
 Case backward_case(const PoolShape& s) {
   Case c(label(s));
   c.flops = static_cast<double>(s.out_size());
-  c.input("dy", uniform_values(s.out_size(), -1, 1, 2));
+  c.input<T>("dy", uniform_values(s.out_size(), -1, 1, 2));
   c.input<std::uint8_t>("argmax", forward_reference(s, {{"x", input_with_ties(s)}}).at("argmax"));
-  c.output("dx", s.in_size(),
-           {s.window > s.stride ? 9 * kUnitRoundoff : 0, 0, "adds at most nine terms up to 1"});
+  c.output<T>("dx", s.in_size(),
+              {s.window > s.stride ? 9 * kUnitRoundoff : 0, 0, "adds at most nine terms up to 1"});
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    maxpool_backward(stream, s, device.span("dy"), device.span<std::uint8_t>("argmax"),
-                     device.span("dx"));
+    maxpool_backward(stream, s, device.span<T>("dy"), device.span<std::uint8_t>("argmax"),
+                     device.span<T>("dx"));
   };
   c.reference = [s](const Arrays& in) { return backward_reference(s, in); };
   return c;
@@ -132,29 +134,31 @@ Arrays average_gradient(const AverageShape& s, const Arrays& in) {
   return {{"dx", dx}};
 }
 
+template <class T>
 Case average_forward_case(const AverageShape& s) {
   Case c(label(s));
   c.flops = static_cast<double>(s.in_size());
-  c.input("x", uniform_values(s.in_size(), -1, 1, 1));
-  c.output("y", s.out_size(),
-           {2 * kUnitRoundoff, kUnitRoundoff,
-            "H W roundings of partial sums below 8, averaged over H W; the division"});
+  c.input<T>("x", uniform_values(s.in_size(), -1, 1, 1));
+  c.output<T>("y", s.out_size(),
+              {2 * kUnitRoundoff, kUnitRoundoff,
+               "H W roundings of partial sums below 8, averaged over H W; the division"});
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    global_average_forward(stream, s.images, s.pixels, s.channels, device.span("x"),
-                           device.span("y"));
+    global_average_forward(stream, s.images, s.pixels, s.channels, device.span<T>("x"),
+                           device.span<T>("y"));
   };
   c.reference = [s](const Arrays& in) { return average_reference(s, in); };
   return c;
 }
 
+template <class T>
 Case average_backward_case(const AverageShape& s) {
   Case c(label(s));
   c.flops = static_cast<double>(s.in_size());
-  c.input("dy", uniform_values(s.out_size(), -1, 1, 1));
-  c.output("dx", s.in_size(), {0, kUnitRoundoff, "one rounding"});
+  c.input<T>("dy", uniform_values(s.out_size(), -1, 1, 1));
+  c.output<T>("dx", s.in_size(), {0, kUnitRoundoff, "one rounding"});
   c.launch = [s](cudaStream_t stream, const DeviceArrays& device) {
-    global_average_backward(stream, s.images, s.pixels, s.channels, device.span("dy"),
-                            device.span("dx"));
+    global_average_backward(stream, s.images, s.pixels, s.channels, device.span<T>("dy"),
+                            device.span<T>("dx"));
   };
   c.reference = [s](const Arrays& in) { return average_gradient(s, in); };
   return c;
@@ -192,14 +196,18 @@ Entry entry(const std::string& name, const Shapes& tested, const MoreShapes& tim
 
 std::vector<Entry> pool_entries() {
   std::vector<Entry> entries;
-  entries.push_back(entry("maxpool_forward", kMaxTested, kMaxTimed, forward_case));
-  entries.push_back(entry("maxpool_backward", kMaxTested, kMaxTimed, backward_case));
-  entries.back().gradient = max_gradient_check;
-  entries.push_back(
-      entry("global_average_forward", kAverageTested, kAverageTimed, average_forward_case));
-  entries.push_back(
-      entry("global_average_backward", kAverageTested, kAverageTimed, average_backward_case));
-  entries.back().gradient = average_gradient_check;
+  for_activation_types([&entries]<class T>() {
+    const auto add = [&entries](const std::string& name, const auto& tested, const auto& timed,
+                                auto make) {
+      entries.push_back(entry(name_with<T>(name), tested, timed, make));
+    };
+    add("maxpool_forward", kMaxTested, kMaxTimed, forward_case<T>);
+    add("maxpool_backward", kMaxTested, kMaxTimed, backward_case<T>);
+    entries.back().gradient = max_gradient_check;
+    add("global_average_forward", kAverageTested, kAverageTimed, average_forward_case<T>);
+    add("global_average_backward", kAverageTested, kAverageTimed, average_backward_case<T>);
+    entries.back().gradient = average_gradient_check;
+  });
   return entries;
 }
 

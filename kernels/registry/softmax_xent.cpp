@@ -1,4 +1,5 @@
-// Entry of kernels/softmax_xent: loss, hits and gradient, with and without label smoothing.
+// Entries of kernels/softmax_xent: loss, hits and gradient, with and without label smoothing; half
+// types with loss scaling.
 #include "kernels/softmax_xent.h"
 
 #include <algorithm>
@@ -12,7 +13,9 @@ namespace {
 struct Shape {
   int rows, classes;
   float smoothing;
-  float gradient_scale() const { return 1.f / static_cast<float>(rows); }
+  float loss_scale = 1;  // 1: none is given
+  float mean_of_rows() const { return 1.f / static_cast<float>(rows); }
+  float gradient_scale() const { return mean_of_rows() * loss_scale; }
 };
 
 // exp(x - max) carries the rounding of |x - max| < 16 and two of its own, the sum of positive
@@ -72,20 +75,23 @@ Values random_labels(const Shape& shape) {
   return labels;
 }
 
+template <class T>
 Case make_case(const Shape& shape) {
   const std::size_t size = std::size_t(shape.rows) * shape.classes;
   Case c("N=" + std::to_string(shape.rows) + " K=" + std::to_string(shape.classes) +
          " smoothing=" + std::to_string(shape.smoothing).substr(0, 4));
   c.flops = 25.0 * static_cast<double>(size);
-  c.input("logits", uniform_values(size, -8, 8, 1));
+  if (shape.loss_scale != 1) c.opaque("loss_scale", LossScale{shape.loss_scale, 0});
+  c.input<T>("logits", uniform_values(size, -8, 8, 1));
   c.input<std::int32_t>("labels", random_labels(shape));
-  c.output("dlogits", size, gradient_tolerance(shape));
+  c.output<T>("dlogits", size, gradient_tolerance(shape));
   c.output("result", 2, result_tolerance(shape));
   c.workspace("workspace", softmax_xent_workspace(shape.rows));
   c.launch = [shape](cudaStream_t stream, const DeviceArrays& device) {
-    softmax_xent(stream, shape.classes, device.span("logits"), device.span<std::int32_t>("labels"),
-                 shape.smoothing, shape.gradient_scale(), device.span("dlogits"),
-                 device.span("result"), device.span("workspace"));
+    softmax_xent(stream, shape.classes, device.span<T>("logits"),
+                 device.span<std::int32_t>("labels"), shape.smoothing, shape.mean_of_rows(),
+                 device.span<T>("dlogits"), device.span("result"), device.span("workspace"),
+                 shape.loss_scale == 1 ? Span<LossScale>{} : device.span<LossScale>("loss_scale"));
   };
   c.reference = [shape](const Arrays& in) { return reference(shape, in); };
   return c;
@@ -111,10 +117,19 @@ std::vector<Entry> softmax_xent_entries() {
   // rows than the block that sums them.
   const Shape tested[] = {{1, 1, 0.f},   {1, 2, 0.f},     {3, 10, 0.1f},
                           {9, 33, 0.2f}, {17, 100, 0.1f}, {301, 5, 0.f}};
-  Entry entry{.name = "softmax_xent", .gradient = gradient_check};
-  for (const Shape& shape : tested) entry.tested.push_back([shape] { return make_case(shape); });
-  entry.timed.push_back([] { return make_case({64, 10, 0.1f}); });
-  return {entry};
+  std::vector<Entry> entries;
+  for_activation_types([&]<class T>() {
+    Entry entry{.name = name_with<T>("softmax_xent"), .gradient = gradient_check};
+    const auto scaled = [](Shape shape) {
+      shape.loss_scale = std::is_same_v<T, float> ? 1 : 1024;
+      return shape;
+    };
+    for (const Shape& shape : tested)
+      entry.tested.push_back([=] { return make_case<T>(scaled(shape)); });
+    entry.timed.push_back([=] { return make_case<T>(scaled({64, 10, 0.1f})); });
+    entries.push_back(entry);
+  });
+  return entries;
 }
 
 }  // namespace annulus::registry

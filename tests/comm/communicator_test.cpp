@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <future>
+#include <set>
+#include <thread>
 
 #include "tests/comm/control_ranks.h"
 
@@ -14,7 +17,10 @@ namespace {
 
 struct StandIn {
   std::atomic<ncclResult_t> error{ncclSuccess};
-  std::atomic<int> calls{0}, aborts{0};
+  std::atomic<int> calls{0}, aborts{0}, destroyed{0}, allocated{0};
+  std::set<const void*> registered;
+  int version = NCCL_VERSION_CODE;
+  bool never_finalized = false, abort_hangs = false;
   std::promise<void> aborted;
   std::shared_future<void> end_of_stream{aborted.get_future()};
 };
@@ -57,11 +63,41 @@ ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int, nccl
                            cudaStream_t) {
   return ncclSuccess;
 }
+ncclResult_t ncclGetVersion(int* version) {
+  *version = stand_in->version;
+  return ncclSuccess;
+}
+ncclResult_t ncclMemAlloc(void** pointer, size_t bytes) {
+  ++stand_in->allocated;
+  return cudaMalloc(pointer, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclMemFree(void* pointer) {
+  EXPECT_FALSE(stand_in->registered.contains(pointer)) << "freed while it is registered";
+  --stand_in->allocated;
+  return cudaFree(pointer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclCommRegister(const ncclComm_t, void* data, size_t, void** handle) {
+  stand_in->registered.insert(*handle = data);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDeregister(const ncclComm_t, void* handle) {
+  stand_in->registered.erase(handle);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t) {
+  if (!stand_in->never_finalized) return ncclSuccess;
+  stand_in->error = ncclInProgress;
+  return ncclInProgress;
+}
 ncclResult_t ncclCommAbort(ncclComm_t) {
+  if (stand_in->abort_hangs) std::this_thread::sleep_for(std::chrono::minutes(1));
   if (++stand_in->aborts == 1) stand_in->aborted.set_value();
   return ncclSuccess;
 }
-ncclResult_t ncclCommDestroy(ncclComm_t) { return ncclSuccess; }
+ncclResult_t ncclCommDestroy(ncclComm_t) {
+  ++stand_in->destroyed;
+  return ncclSuccess;
+}
 const char* ncclGetErrorString(ncclResult_t) { return "stand-in error"; }
 const char* ncclGetLastError(ncclComm_t) { return "stand-in words"; }
 
@@ -110,6 +146,87 @@ TEST_F(CommunicatorTest, AnErrorEndsTheWaitForAStreamThatNeverCompletes) {
     }
     control->leave(ExitCode::done, "");
   });
+}
+
+// One rank: a channel to nobody, and what is asked of the communicator.
+void on_one_rank(const ControlOptions& options, const std::function<void(Communicator&)>& body) {
+  test::Ranks ranks(1, options);
+  ranks.each([&](int rank) {
+    const auto control = ranks.join(rank);
+    {
+      Communicator communicator(rank, 1, *control, ranks.options());
+      body(communicator);
+    }
+    control->leave(ExitCode::done, "");
+  });
+}
+
+TEST_F(CommunicatorTest, MemoryIsRegisteredWhileThereIsACommunicator) {
+  std::shared_ptr<void> later, outlives;
+  on_one_rank(test::quick_options(), [&](Communicator& communicator) {
+    outlives = communicator.allocate(64);
+    EXPECT_EQ(nccl_.registered.size(), 0u) << "there is nothing yet to be registered with";
+    communicator.join();
+    EXPECT_EQ(nccl_.registered.size(), 1u);
+    later = communicator.allocate(64);
+    EXPECT_EQ(nccl_.registered.size(), 2u);
+    later.reset();
+    EXPECT_EQ(nccl_.registered.size(), 1u);
+    EXPECT_EQ(nccl_.allocated, 1);
+  });
+  EXPECT_EQ(nccl_.registered.size(), 0u);
+  EXPECT_EQ(nccl_.destroyed, 1);
+  outlives.reset();
+  EXPECT_EQ(nccl_.allocated, 0);
+}
+
+TEST_F(CommunicatorTest, AnAbortLeavesMemoryToTheEndOfTheProcess) {
+  on_one_rank(test::quick_options(), [&](Communicator& communicator) {
+    communicator.join();
+    std::shared_ptr<void> memory = communicator.allocate(64);
+    communicator.abort();
+    memory.reset();
+    EXPECT_EQ(nccl_.allocated, 1);
+    EXPECT_EQ(nccl_.registered.size(), 1u) << "nobody asks a communicator that is gone";
+  });
+}
+
+TEST_F(CommunicatorTest, AnOldLibraryGetsPlainMemory) {
+  nccl_.version = NCCL_VERSION(2, 18, 5);
+  on_one_rank(test::quick_options(), [&](Communicator& communicator) {
+    const std::shared_ptr<void> memory = communicator.allocate(64);
+    communicator.join();
+    EXPECT_NE(memory, nullptr);
+    EXPECT_EQ(nccl_.allocated, 0);
+    EXPECT_EQ(nccl_.registered.size(), 0u);
+  });
+}
+
+TEST_F(CommunicatorTest, AnEndThatNeverComesIsAbortedAtTheDeadline) {
+  nccl_.never_finalized = true;
+  ControlOptions options = test::quick_options();
+  options.rendezvous_timeout = std::chrono::seconds(1);
+  on_one_rank(options, [](Communicator& communicator) { communicator.join(); });
+  EXPECT_EQ(nccl_.aborts, 1);
+  EXPECT_EQ(nccl_.destroyed, 0);
+}
+
+TEST_F(CommunicatorTest, AnAbortThatHangsEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  nccl_.abort_hangs = true;
+  ControlOptions options = test::quick_options();
+  options.exit_patience = std::chrono::milliseconds(300);
+  EXPECT_EXIT(on_one_rank(options,
+                          [&](Communicator& communicator) {
+                            communicator.join();
+                            nccl_.error = ncclRemoteError;
+                            try {
+                              communicator.check();
+                            } catch (const PeerError&) {
+                              communicator.abort();
+                            }
+                          }),
+              testing::ExitedWithCode(201), "stand-in words; the device has not come back");
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ TEST(WorkerNames, ALabelAbove63BytesIsRefused) {
 TEST(WorkerNames, AreShortInMessages) {
   EXPECT_EQ(short_name("cifar-node-0-2.cifar.ml.svc.cluster.local"), "cifar-node-0-2");
   EXPECT_EQ(short_name("10.0.0.7"), "10.0.0.7");
+  EXPECT_EQ(short_name("gpu.rack1.example"), "gpu.rack1.example");
 }
 
 }  // namespace

@@ -206,6 +206,14 @@ TEST(Jax, JaxJob) {
   EXPECT_TRUE(rank(pod({{"NUM_PROCESSES", "3"}})).alone()) << "a name that others use too";
 }
 
+TEST(Jax, OneOfSeveralIsNotAloneBecauseNobodyNamesTheFirst) {
+  EXPECT_TRUE(says(complaint(pod({{"JAX_NUM_PROCESSES", "2"}, {"JAX_PROCESS_ID", "0"}})),
+                   "JAX_COORDINATOR_ADDRESS missing beside JAX_NUM_PROCESSES 2"));
+  EXPECT_TRUE(says(complaint(pod({{"NUM_PROCESSES", "2"}, {"PROCESS_ID", "0"}})),
+                   "COORDINATOR_ADDRESS missing beside NUM_PROCESSES 2"));
+  EXPECT_TRUE(rank(pod({{"JAX_NUM_PROCESSES", "1"}, {"JAX_PROCESS_ID", "0"}})).alone());
+}
+
 // --- Volcano
 // ---------------------------------------------------------------------------------------
 
@@ -265,6 +273,11 @@ TEST(Volcano, ContradictionsAreNamed) {
 
 TEST(Volcano, AParameterServerIsRefused) {
   EXPECT_TRUE(says(complaint(pod({{"VC_PS_HOSTS", "j-ps-0.j"}}, "j-ps-0")), "ps is not supported"));
+}
+
+TEST(Volcano, AHostThatNoListNamesIsNotAlone) {
+  EXPECT_TRUE(says(complaint(pod(kVolcano, "gpu-host-7")),
+                   "VC_MASTER_HOSTS does not name this host, 'gpu-host-7'"));
 }
 
 TEST(Volcano, ATaskIndexAloneDoesNotSayHowMany) {

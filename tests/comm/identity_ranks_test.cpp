@@ -182,6 +182,7 @@ TEST(Ranks, HalfOfAFamilyIsNamed) {
       "MASTER_PORT missing"));
   EXPECT_TRUE(says(complaint({{{"OMPI_COMM_WORLD_RANK", "0"}}}), "OMPI_COMM_WORLD_SIZE missing"));
   EXPECT_TRUE(says(complaint({{{"FLUX_JOB_SIZE", "4"}}}), "FLUX_TASK_RANK missing"));
+  EXPECT_TRUE(says(complaint({{{"LOCAL_RANK", "1"}}}), "RANK and WORLD_SIZE missing"));
 }
 
 }  // namespace

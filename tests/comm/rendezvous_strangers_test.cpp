@@ -21,7 +21,7 @@ namespace {
 
 using namespace test;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ANNULUS_ASAN) || defined(ANNULUS_TSAN)
 constexpr bool memory_is_ours = false;  // sanitizers keep what was freed, and shadows of all
 #else
 constexpr bool memory_is_ours = true;

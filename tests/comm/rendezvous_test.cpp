@@ -88,30 +88,31 @@ TEST(Rendezvous, AnotherProtocolVersionIsRefusedInWordsItCanRead) {
 
 // --- facts ---------------------------------------------------------------------------------------
 
-void expect_all_refused(const std::vector<Fact>& facts, const std::string& words) {
+void expect_all_refused(const std::vector<Fact>& facts, ExitCode code, const std::string& words) {
   Ranks ranks(3);
   ranks.each([&](int rank) {
     ControlOptions options = ranks.options_of(rank);
     options.facts = {facts[rank]};
     const Failure failure =
         failure_of([&] { ControlChannel::join(identity_of(rank, 3), options); });
-    EXPECT_EQ(failure.code, ExitCode::usage);
+    EXPECT_EQ(failure.code, code);
     EXPECT_TRUE(says(failure.message, words));
   });
 }
 
 TEST(Facts, WhatMustAgreeIsShownFromBothRanks) {
   const auto model = [](const char* value) { return Fact{"model", value, Fact::Rule::must_agree}; };
-  expect_all_refused({model("mlp"), model("mlp"), model("resnet8")},
+  expect_all_refused({model("mlp"), model("mlp"), model("resnet8")}, ExitCode::usage,
                      " has model 'mlp', rank 2 on ");
-  expect_all_refused({model("mlp"), {"build", "a"}, model("mlp")}, " has nothing");
+  expect_all_refused({model("mlp"), {"build", "a"}, model("mlp")}, ExitCode::usage, " has nothing");
 }
 
 TEST(Facts, WhatMustDifferIsShownFromBothRanks) {
   const auto device = [](const char* value) {
     return Fact{"device", value, Fact::Rule::must_differ};
   };
-  expect_all_refused({device("0"), device("1"), device("1")}, "both have device '1'");
+  expect_all_refused({device("0"), device("1"), device("1")}, ExitCode::device,
+                     "both have device '1'");
 }
 
 TEST(Facts, TheOthersAreToldAndLetIn) {

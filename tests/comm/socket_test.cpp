@@ -126,6 +126,25 @@ TEST(Socket, NobodyListeningIsATimeoutThatNamesTheAddress) {
   }
 }
 
+// The deadline cuts the last look-up short; what was found out before it is what is told.
+TEST(Socket, TheReasonIsThatOfAnAttemptThatCameToItsEnd) {
+  const std::uint16_t port = listen_on("127.0.0.1", 0).local_port();
+  int lookups = 0;
+  const HostLookup once = [&](const std::string&, Deadline deadline) -> std::vector<std::string> {
+    if (lookups++ == 0) return {"127.0.0.1"};
+    std::this_thread::sleep_until(deadline);
+    throw NetError(Kind::system, "the resolver gave no answer");
+  };
+  try {
+    connect_to("worker-0", port, after(200ms), once);
+    FAIL() << "connected to nobody";
+  } catch (const NetError& error) {
+    EXPECT_NE(std::string(error.what()).find("127.0.0.1:" + std::to_string(port) + ": Connection"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Socket, ANameThatDoesNotExistIsATimeout) {
   EXPECT_EQ(failure_of([] { connect_to("no-such-host.invalid", 1, after(100ms)); }), Kind::timeout);
 }

@@ -32,7 +32,7 @@ fresh_project() {
 
 # Runs ./dev from another folder; leaves its exit code in $code and both outputs in $output.
 dev() {
-  output=$(cd "$box/elsewhere" && env -u CI -u ANNULUS_DATA -u ANNULUS_SHARED "${settings[@]}" \
+  output=$(cd "$box/elsewhere" && env -u CI -u ANNULUS_DATA -u ANNULUS_SHARED ANNULUS_PRESET=cpu "${settings[@]}" \
     PATH="$box/bin:$PATH" "$box/project/dev" "$@" 2>&1 </dev/null)
   code=$?
 }
@@ -95,7 +95,7 @@ fresh_project
 dev test
 expect "test runs the plan of its preset" called "ctest --preset cpu -j $(nproc)"
 dev bench
-expect "without a name, bench lists them" says 'benchmarks: train allreduce ddp peers'
+expect "without a name, bench lists them" says 'benchmarks: train allreduce ddp gpu_check peers'
 dev bench train --seconds 1
 expect "a bench gets its options" called 'bench_train --seconds 1'
 
@@ -120,6 +120,19 @@ dev test fuzz
 expect "the fuzz preset installs its own" \
   called 'apt-get install -y -q --no-install-recommends clang'
 expect "and runs its plan" called "ctest --preset cpu-fuzz -j $(nproc)"
+
+fresh_project
+recorder nvcc
+mkdir -p "$box/toolkit/bin" && mv "$box/bin/nvcc" "$box/toolkit/bin"
+ln -s "$box/toolkit/bin/nvcc" "$box/bin/nvcc"
+settings=(ANNULUS_PRESET=cuda)
+mkdir -p "$box/project/build/cuda/bin"
+cp "$box/project/build/cpu/bin/annulus" "$box/project/build/cuda/bin"
+dev run
+expect "the preset that is asked for is configured with the toolkit that is here" \
+  called "cmake --preset cuda -DCMAKE_CUDA_COMPILER=$box/toolkit/bin/nvcc"
+expect "built" called "ninja -C $box/project/build/cuda -n annulus"
+settings=(A=b)
 
 fresh_project
 rm "$box/project/build/cpu/build.ninja"

@@ -45,6 +45,12 @@ class Names(TrainingTest):
         self.assert_says(result, "0", "--min-workers 1")
         self.assert_between(result, self.ended(result, "0"), 3, 12)
 
+    def test_one_alone_listens_for_a_later_one(self) -> None:
+        result = self.play(pods=2, pod={"1": {"start": 4, "publish": 4}},
+                           command=train_on(*SETTLE, "--min-workers", "1"))
+        self.assert_codes(result, {"0": 203, "1": 203})
+        self.assert_says(result, "0", "the set of workers has changed")
+
 
 class Servers(TrainingTest):
     """What answers."""

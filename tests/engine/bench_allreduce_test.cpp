@@ -141,7 +141,7 @@ void expect_right(const test::Outcome& outcome, const char* transport, int ranks
 TEST_F(BenchAllReduce, SumsOverSharedMemory) {
   const test::Outcome outcome = bench("--ranks 2 -b 1K -e 1M -f 32 --json");
   expect_right(outcome, "shared memory", 2);
-  const nlohmann::json first = objects_of(outcome).front();
+  const nlohmann::json first = objects_of(outcome).at(0);
   EXPECT_EQ(first["count"], 256);
   EXPECT_EQ(first["type"], "fp32");
   EXPECT_EQ(first["redop"], "sum");
@@ -151,7 +151,7 @@ TEST_F(BenchAllReduce, AveragesOverTcp) {
   const test::Outcome outcome = bench("--ranks 3 -b 1K -e 1M -f 32 -d bf16 -o avg --json",
                                       "NCCL_SHM_DISABLE=1 NCCL_SOCKET_IFNAME=lo");
   expect_right(outcome, "tcp", 3);
-  const nlohmann::json first = objects_of(outcome).front();
+  const nlohmann::json first = objects_of(outcome).at(0);
   EXPECT_EQ(first["count"], 512);
   EXPECT_EQ(first["type"], "bf16");
   EXPECT_EQ(first["redop"], "avg");
@@ -166,7 +166,7 @@ TEST_F(BenchAllReduce, OneRankHasNoBus) {
 TEST_F(BenchAllReduce, UncheckedIsNotRight) {
   const test::Outcome outcome = bench("-b 1K -e 1K -c false --json");
   ASSERT_EQ(objects_of(outcome).size(), 1u) << outcome.err;
-  EXPECT_TRUE(objects_of(outcome).front()["wrong"].is_null());
+  EXPECT_TRUE(objects_of(outcome).at(0)["wrong"].is_null());
 }
 
 TEST_F(BenchAllReduce, PrintsNcclTestsColumns) {

@@ -135,7 +135,7 @@ TEST(RunStateText, IsReadOnlyAsItIsWritten) {
 TEST(RunStateText, NumbersThatNoRunHasAreRefused) {
   const RunState good{.updates = 9, .global_batch = 1, .trained = 5, .rate_batch = 1};
   EXPECT_NO_THROW(run_state_of(text_of(good), "file"));
-  std::vector<RunState> wrong(7, good);
+  std::vector<RunState> wrong(11, good);
   wrong[0].global_batch = 0;
   wrong[1].rate_batch = std::size_t{1} << 63;
   wrong[2].updates = std::size_t{1} << 63;
@@ -143,6 +143,10 @@ TEST(RunStateText, NumbersThatNoRunHasAreRefused) {
   wrong[4].schedule_progress = 1.5;
   wrong[5].hits = 6;
   wrong[6].samples = std::size_t{1} << 40;
+  wrong[7].loss_scale = 3.3;  // no power of two
+  wrong[8].loss_scale = 0x1p25;
+  wrong[9].skipped = 10;
+  wrong[10].skipped_before = 1;
   for (const RunState& state : wrong)
     EXPECT_THROW(run_state_of(text_of(state), "file"), UserError) << text_of(state);
 }

@@ -17,7 +17,7 @@ namespace {
 
 using annulus::test::Outcome;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ANNULUS_ASAN) || defined(ANNULUS_TSAN)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;

@@ -6,9 +6,9 @@
 #include <deque>
 #include <iostream>
 #include <random>
-#include <regex>
 
 #include "tests/engine/run_of_ranks.h"
+#include "tests/pattern.h"
 
 namespace annulus {
 namespace {
@@ -34,20 +34,20 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 }
 
 // "rank 1 on HOST in step 12, bucket 3: ended without a word: …"
-std::regex loss_of(int rank, const std::string& phase, const std::string& what) {
-  return std::regex(R"((^|[\s\S]*\n)annulus: rank )" + std::to_string(rank) + R"( on \S+ in ()" +
-                    phase + "): " + what + R"([^\n]*\n)");
+std::string loss_of(int rank, const std::string& phase, const std::string& what) {
+  return R"((^|[\s\S]*\n)annulus: rank )" + std::to_string(rank) + R"( on \S+ in ()" + phase +
+         "): " + what + R"([^\n]*\n)";
 }
 const std::string kAnyPhase = "start|step \\d+(, bucket \\d+)?|evaluation";
 const std::string kEndedWithoutAWord = "ended without a word", kSilent = "was silent for";
 
 // The end of every rank but the victim: in time, with the code and the words. Returns the seconds
 // that the last one took.
-double expect_loss_of(int victim, RunOfRanks& run, int ranks, const std::regex& message) {
+double expect_loss_of(int victim, RunOfRanks& run, int ranks, const std::string& message) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == victim) continue;
     EXPECT_EQ(run.rank(rank).code(), kPeerLost) << "rank " << rank << ": " << run.rank(rank).err();
-    EXPECT_TRUE(std::regex_match(run.rank(rank).err(), message)) << run.rank(rank).err();
+    EXPECT_TRUE(test::matches(run.rank(rank).err(), message)) << run.rank(rank).err();
   }
   const double seconds = run.seconds_since_signal();
   EXPECT_LT(seconds, kRoom * kLimit);
@@ -93,8 +93,7 @@ std::vector<Moment> random_moments(unsigned count, unsigned seed) {
 }
 
 // Returns the seconds until the last rank had ended.
-double lose_a_rank_at(const Moment& moment, const Kind& kind, RunOfRanks& run,
-                      const std::regex& message) {
+double lose_a_rank_at(const Moment& moment, const Kind& kind, RunOfRanks& run) {
   const auto [ranks, victim, pause, tcp] = moment;
   SCOPED_TRACE(testing::Message() << "rank " << victim << " of " << ranks << " after "
                                   << pause.count() << " ms, " << (tcp ? "TCP" : "shared memory"));
@@ -102,7 +101,8 @@ double lose_a_rank_at(const Moment& moment, const Kind& kind, RunOfRanks& run,
   std::this_thread::sleep_for(pause);
   run.signal(victim, kind.signal);
   const bool stopped = kind.signal == SIGSTOP;
-  const double seconds = expect_loss_of(victim, run, ranks, message);
+  const double seconds = expect_loss_of(
+      victim, run, ranks, loss_of(victim, kAnyPhase, stopped ? kSilent : kEndedWithoutAWord));
   run.expect_whole_files();
   for (int rank = 0; rank < ranks; ++rank)
     if (std::filesystem::exists(run.flight_record_path(rank))) run.unfinished_collective(rank);
@@ -140,15 +140,10 @@ TEST_P(RandomMoments, EveryOtherRankEndsInTimeAndSaysWhoIsLost) {
           .arguments = kEndless + timeout,
           .settings = {std::string("ANNULUS_CPU_NCCL_SILENT=") + GetParam().silent,
                        std::string("NCCL_SHM_DISABLE=") + (moments[i].tcp ? "1" : "0")}});
-    std::vector<std::regex> messages;  // made by one thread: libstdc++ fills a cache
-    for (std::size_t i = begin; i < end; ++i)
-      messages.push_back(loss_of(moments[i].victim, kAnyPhase,
-                                 GetParam().signal == SIGSTOP ? kSilent : kEndedWithoutAWord));
     std::vector<std::jthread> threads;
     for (std::size_t i = begin; i < end; ++i)
-      threads.emplace_back([&, i] {
-        seconds[i] = lose_a_rank_at(moments[i], GetParam(), runs[i - begin], messages[i - begin]);
-      });
+      threads.emplace_back(
+          [&, i] { seconds[i] = lose_a_rank_at(moments[i], GetParam(), runs[i - begin]); });
   }
   std::cout << "the slowest took " << *std::max_element(seconds.begin(), seconds.end())
             << " s to end\n";
@@ -168,8 +163,9 @@ TEST(LaunchedFaults, AStoppedRankIsLostWithinTenSecondsByDefault) {
   std::cout << "ended after " << seconds << " s\n";
   EXPECT_LT(seconds, kRoom * kLimit);
   const std::string err = run.launcher().err();
-  EXPECT_TRUE(std::regex_search(err, std::regex("\\[rank \\d\\] annulus: rank 1 on \\S+ in "
-                                                "(evaluation|step \\d+, bucket \\d+): was silent")))
+  EXPECT_TRUE(test::contains(err,
+                             "\\[rank \\d\\] annulus: rank 1 on \\S+ in "
+                             "(evaluation|step \\d+, bucket \\d+): was silent"))
       << err;
   expect_same_unfinished_collective(run, ranks, victim);
   run.expect_whole_files();
@@ -238,7 +234,7 @@ TEST(Faults, ARankThatDiesInAnEvaluationIsNamedWithIt) {
     run.signal(1, SIGKILL);
     const int code = run.rank(0).code();
     EXPECT_TRUE(code == kPeerLost || code == 0) << run.rank(0).err();
-    hit = std::regex_match(run.rank(0).err(), loss_of(1, "evaluation", kEndedWithoutAWord));
+    hit = test::matches(run.rank(0).err(), loss_of(1, "evaluation", kEndedWithoutAWord));
     run.expect_whole_files();
     run.expect_nothing_left();
   }

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <regex>
 
 #include "kernels/exit_code.h"
 #include "tests/engine/program.h"
+#include "tests/pattern.h"
 
 namespace {
 
+using annulus::test::all_matches;
+using annulus::test::Groups;
 using annulus::test::Outcome;
 using annulus::test::slurp;
 
@@ -38,11 +40,10 @@ TEST_F(Help, ExitCodesAreThoseOfTheDocsPage) {
 
 TEST_F(Help, EveryExitCodeHasARow) {
   const std::string header = source("kernels/exit_code.h");
-  const std::regex enumerator(R"(\n  (\w+) = (\d+),)");
   std::size_t rows = 0;
-  for (std::sregex_iterator at(header.begin(), header.end(), enumerator), end; at != end; ++at) {
-    ASSERT_LT(rows, annulus::kExitCodes.size()) << at->str(1);
-    EXPECT_EQ(annulus::kExitCodes[rows++].number(), std::stoi(at->str(2))) << at->str(1);
+  for (const Groups& enumerator : all_matches(header, R"(\n  (\w+) = (\d+),)")) {
+    ASSERT_LT(rows, annulus::kExitCodes.size()) << enumerator[1];
+    EXPECT_EQ(annulus::kExitCodes[rows++].number(), std::stoi(enumerator[2])) << enumerator[1];
   }
   EXPECT_EQ(rows, annulus::kExitCodes.size());
 }
@@ -50,7 +51,7 @@ TEST_F(Help, EveryExitCodeHasARow) {
 // Lines of help stay within 80 columns where stdout is no terminal, and hold nothing of CLI11's
 // own.
 TEST_F(Help, FitsAndSpeaksPlainly) {
-  for (const char* command : {"", "train", "eval", "runs", "plot", "data convert", "doctor",
+  for (const char* command : {"", "train", "eval", "runs", "plot", "data convert", "doctor", "plan",
                               "bench", "bench allreduce", "completion"}) {
     const Outcome outcome = run(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
@@ -116,15 +117,14 @@ std::string all_sources() {
 TEST_F(Help, EveryVariableInTheSourcesIsPrinted) {
   const Outcome outcome = run("--help-env", "ANNULUS_BATCH_SIZE=32");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const std::string text = all_sources();
-  const std::regex name(
+  const std::vector<Groups> names = all_matches(
+      all_sources(),
       R"re(\b(?:getenv|environment|environment_or_empty|text|number)\("([A-Z][A-Z0-9_]+)"|"((?:ANNULUS|NCCL)_[A-Z0-9_]+)")re");
-  std::size_t names = 0;
-  for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at, ++names) {
-    const std::string variable = at->str(1) + at->str(2);
+  for (const Groups& name : names) {
+    const std::string variable = name[1] + name[2];
     EXPECT_NE(outcome.out.find("  " + variable), std::string::npos) << variable;
   }
-  EXPECT_GT(names, 30u);
+  EXPECT_GT(names.size(), 30u);
   EXPECT_NE(outcome.out.find("(default: 64; now: '32')"), std::string::npos) << outcome.out;
 }
 

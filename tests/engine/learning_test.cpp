@@ -2,32 +2,17 @@
 // digits, and one epoch of CIFAR-10 at the reference experiment's global batch, which must be past
 // the accuracy that experiment reached in ten.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
-#include "engine/model/models.h"
-#include "engine/trainer.h"
+#include "tests/engine/accuracy_after.h"
 
 namespace annulus {
 namespace {
 
-double accuracy_after(TrainOptions options, int epochs, const std::string& spec) {
-  options.recipe = find_model(options.model).recipe;
-  options.recipe.epochs = epochs;
-  const auto path =
-      std::filesystem::temp_directory_path() / ("annulus-learning-" + std::to_string(::getpid()));
-  std::filesystem::remove_all(path);
-  World alone{};
-  const Datasets data = load_datasets({.spec = spec});
-  const TrainPlan plan = plan_training(options, 1, {data.train.size(), data.checksum});
-  const TrainResult result =
-      train(options, plan, data, alone, RunFolder(path, nlohmann::ordered_json{}));
-  std::filesystem::remove_all(path);
-  return result.history.back().validation.accuracy;
-}
+using test::accuracy_after;
 
 TEST(Learning, ACnnLearnsTheSyntheticSet) {
   EXPECT_GT(accuracy_after({.model = "resnet-8", .batch_size = 64}, 3, "synthetic"), 0.8);

@@ -4,15 +4,17 @@
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "tests/data/data_files.h"
 #include "tests/engine/annulus_process.h"
 #include "tests/engine/program.h"
+#include "tests/pattern.h"
 
 namespace {
 
+using annulus::test::all_matches;
 using annulus::test::AnnulusProcess;
+using annulus::test::Groups;
 using annulus::test::Outcome;
 using annulus::test::slurp;
 
@@ -34,11 +36,11 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 // The values of `name` that the default filter of kubeflow/katib finds, at most one a line.
 std::vector<std::string> katib_values(const std::string& log, const std::string& name) {
-  static const std::regex filter(R"(([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?))");
+  const std::string filter = R"(([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?))";
   std::vector<std::string> values;
   for (const std::string& line : lines_of(log))
-    for (std::sregex_iterator match(line.begin(), line.end(), filter), end; match != end; ++match)
-      if ((*match)[1] == name) values.push_back((*match)[2]);
+    for (const Groups& match : all_matches(line, filter))
+      if (match[1] == name) values.push_back(match[2]);
   return values;
 }
 

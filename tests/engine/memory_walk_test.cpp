@@ -23,16 +23,16 @@ TEST(ActivationArena, LiveBlocksNeverOverlapAndFreedOnesAreUsedAgain) {
     const Uint4 bits = philox(1, 0, 0, 0, i);
     if (live.size() > 12 || (bits.x & 1 && !live.empty())) {
       const std::size_t victim = bits.y % live.size();
-      held -= align_up(live[victim].size);
+      held -= align_up(live[victim].size, kAlignBytes);
       arena.release(live[victim]);
       live.erase(live.begin() + std::ptrdiff_t(victim));
       continue;
     }
-    const Slice slice = arena.allocate(1 + bits.z % 500);
-    EXPECT_EQ(slice.offset % kAlignFloats, 0u);
+    const Slice slice = arena.allocate(1 + bits.z % 2000);
+    EXPECT_EQ(slice.offset % kAlignBytes, 0u);
     for (const Slice& other : live) ASSERT_FALSE(overlap(slice, other));
     live.push_back(slice);
-    held += align_up(slice.size);
+    held += align_up(slice.size, kAlignBytes);
     most = std::max(most, held);
   }
   EXPECT_GE(arena.peak(), most);
@@ -42,9 +42,9 @@ TEST(ActivationArena, LiveBlocksNeverOverlapAndFreedOnesAreUsedAgain) {
 }
 
 // What a call reads must not be where it writes, unless the layer works in place.
-void expect_calls_sound(const Model& model, PlanKind kind) {
+void expect_calls_sound(const Model& model, PlanKind kind, Element element) {
   std::vector<Plan::Call> calls(model.nodes().size());
-  MemoryWalk walk(model, 4, kind, calls);
+  MemoryWalk walk(model, 4, kind, element, calls);
   walk.forward();
   if (kind == PlanKind::training) walk.backward();
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -73,20 +73,36 @@ void expect_calls_sound(const Model& model, PlanKind kind) {
 TEST(MemoryWalk, CallsOfTheModelsAreSound) {
   for (const ModelEntry& entry : models()) {
     const Model model = entry.build({});
-    expect_calls_sound(model, PlanKind::training);
-    expect_calls_sound(model, PlanKind::inference);
+    for (const Element element : {Element::fp32, Element::bf16}) {
+      expect_calls_sound(model, PlanKind::training, element);
+      expect_calls_sound(model, PlanKind::inference, element);
+    }
   }
 }
 
 TEST(MemoryWalk, InferenceNeedsLessThanTraining) {
   const Model model = seed_cnn({});
   std::vector<Plan::Call> calls(model.nodes().size());
-  MemoryWalk training(model, 64, PlanKind::training, calls);
+  MemoryWalk training(model, 64, PlanKind::training, Element::fp32, calls);
   training.forward();
   training.backward();
-  MemoryWalk inference(model, 64, PlanKind::inference, calls);
+  MemoryWalk inference(model, 64, PlanKind::inference, Element::fp32, calls);
   inference.forward();
   EXPECT_LT(2 * inference.peak(), training.peak());
+}
+
+std::size_t training_peak(Element element) {
+  const Model model = seed_cnn({});
+  std::vector<Plan::Call> calls(model.nodes().size());
+  MemoryWalk walk(model, 64, PlanKind::training, element, calls);
+  walk.forward();
+  walk.backward();
+  return walk.peak();
+}
+
+TEST(MemoryWalk, HalvesNeedHalfOfIt) {
+  const std::size_t halves = training_peak(Element::fp16), floats = training_peak(Element::fp32);
+  EXPECT_LT(halves, floats * 51 / 100);
 }
 
 }  // namespace

@@ -8,12 +8,12 @@
 #include <locale>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "engine/katib.h"
 #include "engine/metrics.h"
+#include "tests/pattern.h"
 
 namespace annulus {
 namespace {
@@ -36,9 +36,8 @@ using Found = std::multimap<std::string, std::string>;
 // What a filter of Katib's StdOut collector finds: names and values.
 Found katib_finds(const std::string& filter, const std::string& text) {
   Found found;
-  const std::regex pattern(filter);
-  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match)
-    found.emplace((*match)[1], (*match)[2]);
+  for (const test::Groups& match : test::all_matches(text, filter))
+    found.emplace(match[1], match[2]);
   return found;
 }
 

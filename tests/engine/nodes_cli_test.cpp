@@ -125,6 +125,34 @@ TEST_F(NodesProgram, WhatNobodyToldIsAskedFor) {
   EXPECT_NE(no_index.err.find("--index"), std::string::npos) << no_index.err;
 }
 
+TEST_F(NodesProgram, WhatIsWrittenWrongIsRefused) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"--workers '' --index 0", "is empty"},
+      {"--workers 'a:1, b:1' --index 0", "' b:1' has a character that is in no host's name"},
+      {"--workers $'a\\nPET_NNODES=9:1,b:1' --index 0", "a character"},
+      {"--workers a:1,A.:1 --index 0", "twice"},
+      {"--workers a:1,b:1 --index 0 --settle nan", "finite"},
+      {"--workers " + std::string(64, 'x') + ":1,b:1 --index 0", "64 bytes"},
+  };
+  for (const auto& [options, words] : wrong) {
+    const Outcome outcome = run("topology " + options);
+    EXPECT_EQ(outcome.code, 2) << options << outcome.err;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << options << outcome.err;
+    EXPECT_EQ(outcome.out, "") << options;
+  }
+}
+
+TEST_F(NodesProgram, ASecretIsAFileWithBytes) {
+  std::ofstream(folder_ / "empty") << "\n";
+  for (const char* file : {"empty", ".", "/dev/zero", "''"}) {
+    const Outcome outcome = run(fmt::format(
+        "train --data synthetic --workers 127.0.0.1:1,127.0.0.1:2 --index 1 --secret-file {}",
+        file));
+    EXPECT_EQ(outcome.code, 2) << file << outcome.err;
+    EXPECT_NE(outcome.err.find("--secret-file"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(NodesProgram, TopologyAsTfConfigTorchrunAndHostfile) {
   const std::string nodes = "--workers a:12345,b:12345 --index 1";
   EXPECT_EQ(

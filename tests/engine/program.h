@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -46,6 +47,14 @@ class Program : public testing::Test {
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcome.err = slurp(err);
     return outcome;
+  }
+
+  // Code 4 and one line on stderr that begins so.
+  static void expect_no_device(const Outcome& outcome, const std::string& says) {
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_EQ(outcome.err.find("annulus: " + says), 0u) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
   }
 
   std::filesystem::path folder_;

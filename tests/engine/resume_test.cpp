@@ -31,10 +31,12 @@ TEST_F(Resume, FromEveryUpdateToTheSameBits) {
   const std::string whole = weights("straight");
   const std::vector<nlohmann::json> epochs = metrics("straight");
   const std::string half = "step-000000025";  // of its two epochs, the first is behind it
+  bool graph = true;                          // every other one without
   for (const std::string& name : names) {
+    graph = !graph;
     ASSERT_EQ(run(fmt::format("train --resume straight/checkpoints/{0} --checkpoint-every never "
-                              "--out {0}",
-                              name)),
+                              "--out {0}{1}",
+                              name, graph ? "" : " --no-graph")),
               0)
         << err_;
     EXPECT_TRUE(weights(name) == whole) << name;
@@ -104,7 +106,8 @@ TEST_F(Resume, OneRankOfAllWrites) {
     std::istringstream calls(slurp(path("opened" + std::to_string(rank))));
     std::size_t count = 0;
     for (std::string call; std::getline(calls, call);)
-      if (says(call, "O_CREAT") && says(call, "both/")) ++count;
+      // Each rank's NCCL has a log of its own.
+      if (says(call, "O_CREAT") && says(call, "both/") && !says(call, "nccl")) ++count;
     return count;
   };
   EXPECT_GE(created(0), 3u);
@@ -200,12 +203,14 @@ TEST_F(Resume, TheThirdStartFromOneUpdateIsRefused) {
 
 TEST_F(Resume, ASecondProcessIsKeptOut) {
   run_straight();
-  const int lock = open(path("straight/starts.jsonl").c_str(), O_RDONLY);
+  const int lock = open(path("straight/starts.jsonl").c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(flock(lock, LOCK_EX), 0);
   EXPECT_EQ(run("train --resume straight --epochs 3"), 202);
   EXPECT_TRUE(says(last_line(err_), "another process trains in this folder")) << err_;
-  close(lock);
-  EXPECT_EQ(run("train --resume straight --epochs 3"), 0);
+  AnnulusProcess patient = start("train --resume straight --epochs 3");
+  std::this_thread::sleep_for(500ms);
+  close(lock);  // as the last rank of a killed run does, a little later than its launcher
+  EXPECT_EQ(patient.code(), 0) << patient.err();
 }
 
 TEST_F(Resume, AConfigRepeatsItsRun) {

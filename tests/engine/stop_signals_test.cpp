@@ -3,12 +3,13 @@
 #include "engine/stop_signals.h"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <sys/time.h>
 
 #include <csignal>
 #include <vector>
+
+#include "kernels/cpu/single_threaded.h"
 
 namespace annulus {
 namespace {
@@ -20,7 +21,7 @@ TEST(StopSignals, AHandlersFrameLiesOnAStackOfItsOwn) {
   struct sigaction stop {};
   sigaction(SIGTERM, nullptr, &stop);
   EXPECT_TRUE(stop.sa_flags & SA_ONSTACK);
-  omp_set_num_threads(1);  // of so many alarms other threads would get some
+  const cpu::SingleThreaded single_threaded;  // of so many alarms other threads would get some
 
   // As the stop signals are handled, so is an alarm, every 0.1 ms.
   struct sigaction alarm = stop, before{};

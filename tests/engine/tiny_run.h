@@ -19,7 +19,7 @@ class TinyRun {
       : model_(std::move(model)),
         weights_(model_, 3),
         plan_(model_, device_, images, PlanKind::training),
-        activations_(plan_.activation_floats()),
+        activations_(plan_.activation_bytes()),
         workspace_(plan_.workspace_bytes()),
         gradients_(std::vector<float>(model_.layout().size(), 0.f)),
         state_(std::vector<StepState>{
@@ -62,6 +62,7 @@ class TinyRun {
     const GradientLayout& layout = model_.layout();
     return {.device = device_,
             .parameters = weights_.parameters.span(),
+            .weights = weights_.parameters.cspan(),
             .gradients = gradients_.span().subspan(layout.head(), layout.parameters),
             .statistics = gradients_.span().subspan(layout.kStatistics, layout.statistics),
             .running = weights_.running.cspan(),
@@ -85,7 +86,7 @@ class TinyRun {
   Model model_;
   Weights weights_;
   Plan plan_;
-  Buffer<float> activations_;
+  Buffer<std::byte> activations_;
   Buffer<std::byte> workspace_;
   Buffer<float> gradients_;
   Buffer<StepState> state_;

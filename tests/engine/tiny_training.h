@@ -35,7 +35,10 @@ struct TinyOptions {
   Communicator* communicator = nullptr;  // joined by the first run
   std::size_t bucket_floats = 0;         // 0: one bucket
   WireType wire = WireType::fp32;
+  Precision precision = kFp32;
+  LossScale loss_scale = kInitialLossScale;
   bool sync_batchnorm = false;
+  bool graph = true;
 };
 
 class TinyTraining {
@@ -51,11 +54,14 @@ class TinyTraining {
                .communicator = options.communicator,
                .buckets = buckets(options.bucket_floats),
                .wire = options.wire,
+               .precision = options.precision,
+               .loss_scale = options.loss_scale,
                .sync_batchnorm = options.sync_batchnorm,
                .sum_order = options.order,
                .seed = 9,
                .label_smoothing = static_cast<float>(options.recipe.label_smoothing),
-               .augmentation = augmentation(options.recipe)},
+               .augmentation = augmentation(options.recipe),
+               .graph = options.graph},
               weights_, optimizer_, [this](const StepResult& r, const StepTimes& t) {
                 results_.push_back(r);
                 times_.push_back(t);

@@ -11,7 +11,7 @@
 
 #include "kernels/check.h"
 #include "kernels/cuda.h"
-#include "kernels/simt.h"
+#include "kernels/simt_host.h"
 
 namespace annulus {
 namespace {

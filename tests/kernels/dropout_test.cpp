@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda.h"
-#include "kernels/simt.h"
+#include "kernels/simt_host.h"
 
 namespace annulus {
 namespace {

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
-#include "kernels/simt.h"
+#include "kernels/simt_host.h"
 
 namespace annulus::registry {
 namespace {
@@ -17,9 +18,16 @@ void append(Failures& all, const Failures& some, const std::string& prefix) {
 }
 
 // By how much |got - want| exceeds what is allowed, as a factor; infinite for a NaN on one side.
-double excess(const Tolerance& tolerance, double got, double want) {
+// Rounding to a half type is monotone: what is allowed before it lies between the roundings of its
+// ends.
+double excess(const Array& array, double got, double want) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return 0;
-  const double allowed = tolerance.absolute + tolerance.relative * std::fabs(want);
+  const Tolerance& tolerance = array.tolerance;
+  double allowed = tolerance.absolute + tolerance.relative * std::fabs(want);
+  if (const Format* format = array.half_type) {
+    if (got >= format->round(want - allowed) && got <= format->round(want + allowed)) return 0;
+    allowed = std::min(allowed, std::fabs(got - want) / 2);
+  }
   const double factor = std::fabs(got - want) / allowed;
   return std::isnan(factor) ? std::numeric_limits<double>::infinity() : factor;
 }
@@ -55,6 +63,13 @@ Failures judge(const Entry& entry, const Case& c, const Arrays& want) {
 
 }  // namespace
 
+std::string test_name(const Entry& entry) {
+  std::string name = entry.name;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
 Failures compare(const Array& array, const Values& got, const Values& want) {
   if (got.size() != want.size())
     return {fmt::format("{}: the reference has {} elements, the kernel {}", array.name, want.size(),
@@ -62,7 +77,7 @@ Failures compare(const Array& array, const Values& got, const Values& want) {
   double worst = 1;
   std::size_t where = got.size();
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double factor = excess(array.tolerance, got[i], want[i]);
+    const double factor = excess(array, got[i], want[i]);
     if (factor <= worst) continue;
     worst = factor;
     where = i;

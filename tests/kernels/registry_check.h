@@ -12,6 +12,9 @@ namespace annulus::registry {
 
 using Failures = std::vector<std::string>;
 
+// The entry's name as GoogleTest allows it for a test.
+std::string test_name(const Entry& entry);
+
 // Where `got` is not within the array's tolerance of `want`: the worst element.
 Failures compare(const Array& array, const Values& got, const Values& want);
 

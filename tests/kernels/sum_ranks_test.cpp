@@ -10,7 +10,7 @@
 
 #include "kernels/cuda.h"
 #include "kernels/philox.h"
-#include "kernels/simt.h"
+#include "kernels/simt_host.h"
 
 namespace annulus {
 namespace {

@@ -8,6 +8,11 @@ namespace {
 
 const char* verb(bool write) { return write ? "writes" : "reads"; }
 
+std::string place(const Stamp& stamp) {
+  return stamp.captured_on == 0 ? fmt::format("stream {}", stamp.slot)
+                                : fmt::format("stream {} in a graph", stamp.captured_on);
+}
+
 }  // namespace
 
 cudaError_t Checker::check_bounds(const char* call, std::span<const Access> accesses) {
@@ -39,7 +44,7 @@ cudaError_t Checker::check_bounds(const char* call, std::span<const Access> acce
 
 void Checker::enter(const char* call, Stream& stream, std::span<const Access> accesses) {
   stream.clock.join(host_);
-  const Stamp stamp = stream.clock.tick(stream.slot, call);
+  const Stamp stamp = stream.clock.tick(stream.slot, call, stream.captured_slot);
   for (const Access& access : accesses) {
     if (access.data == nullptr || access.bytes == 0) continue;
     const auto allocation = allocations_.find(access.data);
@@ -49,21 +54,21 @@ void Checker::enter(const char* call, Stream& stream, std::span<const Access> ac
     const auto conflict = allocation->history.enter(begin, end, access.write, stamp, stream.clock);
     if (!conflict) continue;
     report("race",
-           fmt::format("{} on stream {} {} bytes [{}, {}) of {} without an event or wait behind {} "
-                       "on stream {}, which {} them",
-                       call, stream.slot, verb(access.write), std::max(begin, conflict->begin),
+           fmt::format("{} on {} {} bytes [{}, {}) of {} without an event or wait behind {} on {}, "
+                       "which {} them",
+                       call, place(stamp), verb(access.write), std::max(begin, conflict->begin),
                        std::min(end, conflict->end), allocation->describe(), conflict->earlier.call,
-                       conflict->earlier.slot, verb(conflict->earlier_writes)));
+                       place(conflict->earlier), verb(conflict->earlier_writes)));
   }
 }
 
 void Checker::check_free(const char* call, const Allocation& allocation) {
   if (const auto conflict = allocation.history.unordered(host_)) {
-    report("free while in use",
-           fmt::format("{} of {} before the host has waited for {} on stream {}, which {} bytes "
-                       "[{}, {})",
-                       call, allocation.describe(), conflict->earlier.call, conflict->earlier.slot,
-                       verb(conflict->earlier_writes), conflict->begin, conflict->end));
+    report(
+        "free while in use",
+        fmt::format("{} of {} before the host has waited for {} on {}, which {} bytes [{}, {})",
+                    call, allocation.describe(), conflict->earlier.call, place(conflict->earlier),
+                    verb(conflict->earlier_writes), conflict->begin, conflict->end));
   }
 }
 

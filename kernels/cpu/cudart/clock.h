@@ -13,6 +13,7 @@ namespace annulus::cpu {
 // One call: the `count`-th of the stream with this slot.
 struct Stamp {
   std::uint32_t slot = 0;
+  std::uint32_t captured_on = 0;  // of a graph's call: the slot of the stream it was captured on
   std::uint64_t count = 0;
   const char* call = nullptr;  // null: no call yet
 };
@@ -25,9 +26,9 @@ class VectorClock {
       counts_[i] = std::max(counts_[i], other.counts_[i]);
   }
 
-  Stamp tick(std::uint32_t slot, const char* call) {
+  Stamp tick(std::uint32_t slot, const char* call, std::uint32_t captured_on = 0) {
     if (counts_.size() <= slot) counts_.resize(slot + 1);
-    return {slot, ++counts_[slot], call};
+    return {.slot = slot, .captured_on = captured_on, .count = ++counts_[slot], .call = call};
   }
 
   // For a slot's next owner: its calls count on from the last one's.

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/cudart/graph.h"
 #include "kernels/cpu/cudart/limits.h"
+#include "kernels/cpu/cudart/options.h"
 #include "kernels/cpu/cudart/queue.h"
 #include "kernels/cpu/cudart/runtime.h"
 
@@ -88,19 +89,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     *properties = {
         .name = "Annulus CPU device",
         .totalGlobalMem = runtime.device(device).memory.limit(),
-        .sharedMemPerBlock = kMaxStaticShared,
-        .warpSize = kWarp,
-        .maxThreadsPerBlock = kMaxBlockThreads,
-        .maxThreadsDim = {kMaxBlock.x, kMaxBlock.y, kMaxBlock.z},
-        .maxGridSize = {kMaxGrid.x, kMaxGrid.y, kMaxGrid.z},
         .major = kMajor,
         .minor = kMinor,
-        .multiProcessorCount = kMultiprocessors,
-        .concurrentKernels = 1,
-        .asyncEngineCount = 1,
-        .unifiedAddressing = 1,
-        .streamPrioritiesSupported = 1,
-        .sharedMemPerBlockOptin = kMaxDynamicShared,
     };
     return cudaSuccess;
   });
@@ -121,7 +111,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
   return api([&](Runtime& runtime) -> cudaError_t {
     if (!is_device(runtime, device)) return cudaErrorInvalidDevice;
     if (bus_id == nullptr || length < 13) return cudaErrorInvalidValue;
-    const auto end = fmt::format_to_n(bus_id, length - 1, "0000:{:02x}:00.0", device + 1);
+    const auto end = fmt::format_to_n(bus_id, length - 1, "0000:{:02x}:00.0",
+                                      options().first_device + device + 1);
     *end.out = '\0';
     return cudaSuccess;
   });
@@ -137,7 +128,11 @@ cudaError_t cudaDeviceSynchronize() {
   });
 }
 
-cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+cudaError_t cudaDriverGetVersion(int* version) {
+  if (version == nullptr) return remember(cudaErrorInvalidValue);
+  *version = options().driver_version;
+  return cudaSuccess;
+}
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (version == nullptr) return remember(cudaErrorInvalidValue);

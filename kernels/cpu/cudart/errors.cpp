@@ -26,6 +26,7 @@ constexpr std::array kErrors = {
     ANNULUS_ERROR_TEXT(cudaErrorInvalidHostPointer, "not a page-locked host pointer"),
     ANNULUS_ERROR_TEXT(cudaErrorInvalidDevicePointer, "not a device pointer"),
     ANNULUS_ERROR_TEXT(cudaErrorInvalidMemcpyDirection, "the copy's direction is not valid"),
+    ANNULUS_ERROR_TEXT(cudaErrorStubLibrary, "the toolkit's stub is in the place of the driver"),
     ANNULUS_ERROR_TEXT(cudaErrorInsufficientDriver, "the driver is too old"),
     ANNULUS_ERROR_TEXT(
         cudaErrorInvalidDeviceFunction,

@@ -1,6 +1,7 @@
 // Events and their entry points. An event is the ticket of its last record; a timing event also
 // queues an operation that reads the clock.
-#include <chrono>
+#include "kernels/cpu/cudart/event.h"
+
 #include <memory>
 
 #include "kernels/cpu/cudart/graph.h"
@@ -8,19 +9,37 @@
 #include "kernels/cpu/cudart/runtime.h"
 
 using namespace annulus::cpu;
-using Time = std::chrono::steady_clock::time_point;
 
 struct CUevent_st {
-  unsigned int flags = cudaEventDefault;
+  std::shared_ptr<EventRecord> record;
   bool recorded = false;
-  Ticket ticket = {};
-  VectorClock clock = {};
-  std::shared_ptr<Time> time = {};  // shared with the queued operation, which may outlive the event
-  std::shared_ptr<Capture> capture = {};  // if it was recorded in one
+  std::shared_ptr<Capture> capture = {};  // if it was recorded in one, to order its streams
   std::vector<std::size_t> frontier = {};
-
-  bool timing() const { return (flags & cudaEventDisableTiming) == 0; }
 };
+
+namespace {
+
+// In a capture: a node that records the event for the host at each launch, and orders nothing.
+cudaError_t capture_record(Stream& stream, CUevent_st& event) {
+  event.recorded = true;
+  event.capture = nullptr;
+  return stream.capture->add(
+      stream, {.name = "cudaEventRecord", .accesses = {}, .work = {}, .event = event.record});
+}
+
+cudaError_t record(Runtime& runtime, Lock& lock, const std::shared_ptr<Stream>& stream,
+                   CUevent_st& event) {
+  event.recorded = true;
+  event.capture = stream->capture;
+  event.frontier = stream->capture_frontier;
+  if (stream->capture) return cudaSuccess;
+  run_call(runtime, lock, stream, "cudaEventRecord", {},
+           event.record->begin({stream, stream->queued + 1}));
+  event.record->complete(stream->clock);
+  return cudaSuccess;
+}
+
+}  // namespace
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return cudaEventCreateWithFlags(event, cudaEventDefault);
@@ -29,7 +48,8 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   return api([&](Runtime&) -> cudaError_t {
     if (event == nullptr || (flags & ~7u) != 0) return cudaErrorInvalidValue;
-    *event = new CUevent_st{.flags = flags};
+    const bool timing = (flags & cudaEventDisableTiming) == 0;
+    *event = new CUevent_st{.record = std::make_shared<EventRecord>(timing)};
     return cudaSuccess;
   });
 }
@@ -44,24 +64,17 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
+  return cudaEventRecordWithFlags(event, handle, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned int flags) {
   return api([&](Runtime& runtime) -> cudaError_t {
     Lock lock(runtime.mutex);
     const auto stream = runtime.stream(handle);
     if (stream == nullptr || event == nullptr) return cudaErrorInvalidResourceHandle;
-    event->recorded = true;
-    event->capture = stream->capture;
-    event->frontier = stream->capture_frontier;
-    if (stream->capture) return cudaSuccess;
-
-    if (event->timing()) {
-      event->time = std::make_shared<Time>();
-      event->ticket = run_call(runtime, lock, stream, "cudaEventRecord", {},
-                               [time = event->time] { *time = std::chrono::steady_clock::now(); });
-    } else {
-      event->ticket = run_call(runtime, lock, stream, "cudaEventRecord", {}, {});
-    }
-    event->clock = stream->clock;
-    return cudaSuccess;
+    if (flags > cudaEventRecordExternal) return cudaErrorInvalidValue;
+    if (flags == cudaEventRecordDefault) return record(runtime, lock, stream, *event);
+    return stream->capture ? capture_record(*stream, *event) : cudaErrorInvalidValue;
   });
 }
 
@@ -89,8 +102,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
       stream->capture->invalidate();
       return cudaErrorStreamCaptureIsolation;
     }
-    run_call(runtime, lock, stream, "cudaStreamWaitEvent", {}, {}, {event->ticket});
-    if (checking()) stream->clock.join(event->clock);
+    run_call(runtime, lock, stream, "cudaStreamWaitEvent", {}, {}, {event->record->ticket()});
+    if (checking()) stream->clock.join(event->record->clock());
     return cudaSuccess;
   });
 }
@@ -100,11 +113,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (event == nullptr) return cudaErrorInvalidResourceHandle;
     Lock lock(runtime.mutex);
     if (event->capture) return cudaErrorCapturedEvent;
-    if (!event->ticket.done()) {
+    if (!event->record->ticket().done()) {
       runtime.scheduler.advance(lock);
       return cudaErrorNotReady;
     }
-    runtime.checker.host_waits(event->clock);
+    runtime.checker.host_waits(event->record->clock());
     return cudaSuccess;
   });
 }
@@ -114,8 +127,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (event == nullptr) return cudaErrorInvalidResourceHandle;
     Lock lock(runtime.mutex);
     if (event->capture) return cudaErrorCapturedEvent;
-    const VectorClock clock = event->clock;
-    runtime.scheduler.wait(lock, Ticket(event->ticket));
+    const VectorClock clock = event->record->clock();
+    runtime.scheduler.wait(lock, Ticket(event->record->ticket()));
     runtime.checker.host_waits(clock);
     return runtime.current_device().sticky_error;
   });
@@ -126,9 +139,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     if (start == nullptr || end == nullptr) return cudaErrorInvalidResourceHandle;
     Lock lock(runtime.mutex);
     if (milliseconds == nullptr) return cudaErrorInvalidValue;
-    if (!start->time || !end->time) return cudaErrorInvalidResourceHandle;
-    if (!start->ticket.done() || !end->ticket.done()) return cudaErrorNotReady;
-    *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *start->time).count();
+    const EventRecord &first = *start->record, &last = *end->record;
+    if (!first.time() || !last.time()) return cudaErrorInvalidResourceHandle;
+    if (!first.ticket().done() || !last.ticket().done()) return cudaErrorNotReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(*last.time() - *first.time()).count();
     return cudaSuccess;
   });
 }

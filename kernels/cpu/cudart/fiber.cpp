@@ -47,7 +47,7 @@ namespace annulus::cpu {
 namespace {
 
 constexpr std::size_t kGuard = 4096;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ANNULUS_ASAN) || defined(ANNULUS_TSAN)
 constexpr std::size_t kStack = 256 << 10;
 #else
 constexpr std::size_t kStack = 64 << 10;

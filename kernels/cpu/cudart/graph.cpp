@@ -50,7 +50,7 @@ std::vector<bool> Capture::ancestors(const std::vector<std::size_t>& frontier) c
   return reached;
 }
 
-cudaError_t Capture::end(const Stream& stream, std::vector<GraphNode>& nodes, std::size_t& lanes) {
+cudaError_t Capture::end(const Stream& stream, CUgraph_st& graph) {
   if (streams_.front().get() != &stream) return cudaErrorStreamCaptureUnmatched;
   if (mode_ != cudaStreamCaptureModeRelaxed && thread_ != std::this_thread::get_id())
     return cudaErrorStreamCaptureWrongThread;
@@ -70,8 +70,8 @@ cudaError_t Capture::end(const Stream& stream, std::vector<GraphNode>& nodes, st
                     node.call.name, members[node.lane]->slot, stream.slot));
     return cudaErrorStreamCaptureUnjoined;
   }
-  nodes = std::move(nodes_);
-  lanes = members.size();
+  graph.nodes = std::move(nodes_);
+  for (const auto& member : members) graph.lanes.push_back(member->slot);
   return cudaSuccess;
 }
 

@@ -21,6 +21,15 @@ struct GraphNode {
   std::vector<std::size_t> after;  // earlier nodes
 };
 
+}  // namespace annulus::cpu
+
+struct CUgraph_st {
+  std::vector<annulus::cpu::GraphNode> nodes;
+  std::vector<std::uint32_t> lanes;  // the slots of the streams that were captured
+};
+
+namespace annulus::cpu {
+
 class Capture : public std::enable_shared_from_this<Capture> {
  public:
   Capture(const std::shared_ptr<Stream>& origin, cudaStreamCaptureMode mode);
@@ -31,7 +40,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   void join(const std::shared_ptr<Stream>& stream, const std::vector<std::size_t>& frontier);
   void invalidate() { valid_ = false; }
   // Ends the capture; fails, with a report, if a forked stream was not joined to the origin.
-  cudaError_t end(const Stream& stream, std::vector<GraphNode>& nodes, std::size_t& lanes);
+  cudaError_t end(const Stream& stream, CUgraph_st& graph);
 
   bool valid() const { return valid_; }
   bool ended() const { return streams_.empty(); }
@@ -59,12 +68,15 @@ cudaStreamCaptureMode exchange_capture_mode(cudaStreamCaptureMode mode);
 
 }  // namespace annulus::cpu
 
-struct CUgraph_st {
-  std::vector<annulus::cpu::GraphNode> nodes;
-  std::size_t lanes = 0;
-};
-
 struct CUgraphExec_st {
   CUgraph_st graph;
   std::vector<std::shared_ptr<annulus::cpu::Stream>> lanes;
 };
+
+namespace annulus::cpu {
+
+// One launch. Nothing runs if a node's memory is gone.
+cudaError_t replay(Runtime& runtime, Lock& lock, const CUgraphExec_st& exec,
+                   const std::shared_ptr<Stream>& stream);
+
+}  // namespace annulus::cpu

@@ -31,7 +31,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     const auto capture = stream->capture;
     if (capture == nullptr) return cudaErrorIllegalState;
     auto made = std::make_unique<CUgraph_st>();
-    const cudaError_t status = capture->end(*stream, made->nodes, made->lanes);
+    const cudaError_t status = capture->end(*stream, *made);
     if (status == cudaSuccess) *graph = made.release();
     return status;
   });
@@ -73,54 +73,15 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
     if (exec == nullptr || graph == nullptr) return cudaErrorInvalidValue;
     auto made = std::make_unique<CUgraphExec_st>();
     made->graph = *graph;
-    for (std::size_t lane = 0; lane < graph->lanes; ++lane) {
+    for (const std::uint32_t captured : graph->lanes) {
       made->lanes.push_back(
           runtime.scheduler.create(current_device_index(), cudaStreamNonBlocking, 0));
+      made->lanes.back()->captured_slot = captured;
     }
     *exec = made.release();
     return cudaSuccess;
   });
 }
-
-namespace {
-
-// Replays the nodes on the lanes, behind everything before the launch and the launch before it.
-cudaError_t replay(Runtime& runtime, Lock& lock, CUgraphExec_st& exec,
-                   const std::shared_ptr<Stream>& stream) {
-  std::vector<Ticket> roots = {run_call(runtime, lock, stream, "cudaGraphLaunch", {}, {})};
-  for (const auto& lane : exec.lanes) roots.push_back({lane, lane->queued});
-  VectorClock root_clock = stream->clock;
-  for (const auto& lane : exec.lanes) root_clock.join(lane->clock);
-
-  std::vector<Ticket> tickets;
-  std::vector<VectorClock> clocks;
-  cudaError_t status = cudaSuccess;
-  for (const GraphNode& node : exec.graph.nodes) {
-    const auto& lane = exec.lanes[node.lane];
-    std::vector<Ticket> after = roots;
-    lane->clock.join(root_clock);
-    for (const std::size_t before : node.after) {
-      after.push_back(tickets[before]);
-      lane->clock.join(clocks[before]);
-    }
-    if (checking()) status = runtime.checker.check_bounds(node.call.name, node.call.accesses);
-    if (status != cudaSuccess) break;
-    tickets.push_back(run_call(runtime, lock, lane, node.call.name, node.call.accesses,
-                               node.call.work, std::move(after)));
-    clocks.push_back(lane->clock);
-  }
-
-  std::vector<Ticket> ends;
-  for (const auto& lane : exec.lanes) {
-    ends.push_back({lane, lane->queued});
-    stream->clock.join(lane->clock);
-  }
-  runtime.scheduler.submit(lock, stream,
-                           {.call = "cudaGraphLaunch", .after = ends, .work = {}, .written = {}});
-  return status;
-}
-
-}  // namespace
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
   return api([&](Runtime& runtime) -> cudaError_t {
@@ -137,7 +98,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return api([&](Runtime& runtime) -> cudaError_t {
     Lock lock(runtime.mutex);
     if (exec == nullptr) return cudaErrorInvalidValue;
-    for (const auto& lane : exec->lanes) runtime.scheduler.destroy(lock, lane);
+    for (const auto& lane : exec->lanes) runtime.scheduler.retire(*lane);
     delete exec;
     return cudaSuccess;
   });

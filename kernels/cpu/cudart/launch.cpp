@@ -1,4 +1,4 @@
-// Kernels: their registry, and what a launch does. A kernel runs by its CPU form if it has one, cut
+// What a launch does. A kernel runs by its CPU form if it has one, cut
 // into pieces of its loop if it is elementwise, and emulated otherwise.
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <atomic>
 #include <memory>
 #include <span>
-#include <unordered_map>
 
 #include "kernels/cpu/cudart/block.h"
 #include "kernels/cpu/cudart/current.h"
 #include "kernels/cpu/cudart/kernel_fault.h"
+#include "kernels/cpu/cudart/kernel_table.h"
 #include "kernels/cpu/cudart/limits.h"
 #include "kernels/cpu/cudart/queue.h"
 #include "kernels/cpu/cudart/runtime.h"
@@ -23,17 +23,6 @@ namespace {
 constexpr std::size_t kPieceBytes = 128 << 10;  // of the spans' bytes: some ten microseconds
 constexpr std::size_t kPieceMultiple = 64;      // elements: only the last piece has a vector tail
 constexpr std::size_t kSmallestPiece = 256;     // elements
-
-// Filled by static initialisers; afterwards no kernel comes or goes.
-std::unordered_map<const void*, simt::Kernel>& kernels() {
-  static auto& table = *new std::unordered_map<const void*, simt::Kernel>;
-  return table;
-}
-
-const simt::Kernel* find_kernel(const void* address) {
-  const auto it = kernels().find(address);
-  return it == kernels().end() ? nullptr : &it->second;
-}
 
 std::atomic<bool>& cpu_forms() {
   static std::atomic<bool> use = options().cpu_forms;
@@ -164,13 +153,14 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   return api([&](Runtime& runtime) -> cudaError_t {
-    if (find_kernel(function) == nullptr) return cudaErrorInvalidDeviceFunction;
+    annulus::simt::Kernel* kernel = find_kernel(function);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         value > kMaxDynamicShared) {
       return cudaErrorInvalidValue;
     }
     const Lock lock(runtime.mutex);
-    kernels().at(function).max_shared_bytes = static_cast<std::size_t>(value);
+    kernel->max_shared_bytes = static_cast<std::size_t>(value);
     return cudaSuccess;
   });
 }
@@ -194,22 +184,9 @@ void out_of_span(std::size_t index, std::size_t size) {
 
 namespace annulus::simt {
 
-bool register_kernel(const Kernel& kernel) {
-  auto [it, inserted] = cpu::kernels().try_emplace(kernel.address, kernel);
-  if (!inserted) {  // its CPU form was there first
-    auto* form = it->second.cpu_form;
-    it->second = kernel;
-    it->second.cpu_form = form;
-  }
-  return true;
-}
-
-bool register_cpu_form(const void* address, void (*cpu_form)(const void* packed)) {
-  cpu::kernels()[address].cpu_form = cpu_form;
-  return true;
-}
-
 void use_cpu_forms(bool use) { cpu::cpu_forms() = use; }
+
+bool is_emulated() { return cpu::is_emulating(); }
 
 LoopRange loop_range(std::size_t n) {
   using Mode = cpu::Loop::Mode;

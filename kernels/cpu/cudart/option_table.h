@@ -15,16 +15,17 @@
 namespace annulus::cpu {
 
 template <class Options>
-struct Option {
+struct OptionOf {
   EnvironmentKnob info;
   bool (*parse)(std::string_view value, Options& options);  // false: not accepted
 };
 
 // Reads what is set and not empty; returns why each value that is not accepted is refused.
 template <class Options, std::size_t N>
-std::vector<std::string> read_table(const std::array<Option<Options>, N>& table, Options& options) {
+std::vector<std::string> read_table(const std::array<OptionOf<Options>, N>& table,
+                                    Options& options) {
   std::vector<std::string> refusals;
-  for (const Option<Options>& option : table) {
+  for (const OptionOf<Options>& option : table) {
     const char* value = std::getenv(option.info.name);
     if (value == nullptr || *value == '\0' || option.parse(value, options)) continue;
     refusals.push_back(fmt::format("{}={} is not valid: set it to {}, or unset it",
@@ -34,9 +35,9 @@ std::vector<std::string> read_table(const std::array<Option<Options>, N>& table,
 }
 
 template <class Options, std::size_t N>
-std::vector<EnvironmentKnob> knobs_of(const std::array<Option<Options>, N>& table) {
+std::vector<EnvironmentKnob> knobs_of(const std::array<OptionOf<Options>, N>& table) {
   std::vector<EnvironmentKnob> knobs;
-  for (const Option<Options>& option : table) knobs.push_back(option.info);
+  for (const OptionOf<Options>& option : table) knobs.push_back(option.info);
   return knobs;
 }
 

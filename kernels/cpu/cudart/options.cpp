@@ -11,13 +11,14 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "kernels/cpu/cudart/option_table.h"
 
 namespace annulus::cpu {
 namespace {
 
-using Option = cpu::Option<Options>;
+using Option = cpu::OptionOf<Options>;
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t value = 0;
@@ -26,10 +27,13 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
-bool parse_devices(std::string_view value, Options& options) {
+// A whole number of that range into a field of the options.
+template <auto field, std::uint64_t least, std::uint64_t most>
+bool parse_within(std::string_view value, Options& options) {
   const auto number = parse_number(value);
-  if (!number || *number > 64) return false;
-  options.devices = static_cast<int>(*number);
+  if (!number || *number < least || *number > most) return false;
+  auto& target = options.*field;
+  target = static_cast<std::remove_reference_t<decltype(target)>>(*number);
   return true;
 }
 
@@ -43,13 +47,6 @@ bool parse_mode(std::string_view value, Options& options) {
   if (!seed) return false;
   options.mode = Mode::shuffled;
   options.mode_seed = *seed;
-  return true;
-}
-
-bool parse_threads(std::string_view value, Options& options) {
-  const auto number = parse_number(value);
-  if (!number || *number < 1 || *number > 1024) return false;
-  options.threads = static_cast<unsigned int>(*number);
   return true;
 }
 
@@ -67,10 +64,18 @@ bool parse_memory(std::string_view value, Options& options) {
   return true;
 }
 
-bool parse_forms(std::string_view value, Options& options) {
+bool parse_switch(std::string_view value, bool& on) {
   if (value != "0" && value != "1") return false;
-  options.cpu_forms = value == "1";
+  on = value == "1";
   return true;
+}
+
+bool parse_forms(std::string_view value, Options& options) {
+  return parse_switch(value, options.cpu_forms);
+}
+
+bool parse_unsteady_engine(std::string_view value, Options& options) {
+  return parse_switch(value, options.unsteady_engine);
 }
 
 bool parse_thread_order(std::string_view value, Options& options) {
@@ -85,14 +90,22 @@ bool parse_thread_order(std::string_view value, Options& options) {
 
 constexpr std::array kOptions = {
     Option{{"ANNULUS_CPU_DEVICES", "1", "0 to 64", "how many devices the process sees"},
-           parse_devices},
+           parse_within<&Options::devices, 0, 64>},
+    Option{{"ANNULUS_CPU_FIRST_DEVICE", "0", "0 to 63",
+            "which of the machine's devices is the first that the process sees: bus ids count from "
+            "it, as where a launcher binds one device to each task"},
+           parse_within<&Options::first_device, 0, 63>},
+    Option{{"ANNULUS_CPU_DRIVER_VERSION", "the runtime's", "a number, such as 12040, or 0",
+            "the CUDA that the driver serves; of an older major version, or 0, no driver: every "
+            "call fails as it does with such a driver"},
+           parse_within<&Options::driver_version, 0, 99990>},
     Option{
         {"ANNULUS_CPU_MODE", "eager", "eager, threads, shuffled or shuffled:SEED",
          "how streams run: in the calling thread, on a thread each, or in a seeded random order"},
         parse_mode},
     Option{{"ANNULUS_CPU_THREADS", "the cores the process may use", "1 to 1024",
             "threads that share the pieces of one call, the calling thread included"},
-           parse_threads},
+           parse_within<&Options::threads, 1, 1024>},
     Option{{"ANNULUS_CPU_CHECK", "1 in builds with ANNULUS_CHECKED_SPANS, else 0", "0, 1 or abort",
             "the checker of stream order, bounds and lifetimes; abort: the first report fails the "
             "device"},
@@ -103,6 +116,9 @@ constexpr std::array kOptions = {
     Option{{"ANNULUS_CPU_FORMS", "1", "0 or 1",
             "0: every kernel runs emulated, thread by thread, also where it has a CPU form"},
            parse_forms},
+    Option{{"ANNULUS_CPU_UNSTEADY_ENGINE", "0", "0 or 1",
+            "1: cuDNN proposes first an engine that says it is not deterministic, and is not"},
+           parse_unsteady_engine},
     Option{{"ANNULUS_CPU_THREAD_ORDER", "forward", "forward, reverse or a seed",
             "in which order the threads of an emulated block run between barriers"},
            parse_thread_order},

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernels/cpu/cudart/device.h"
+#include "kernels/cpu/cudart/event.h"
 #include "kernels/cpu/cudart/runtime.h"
 
 namespace annulus::cpu {
@@ -17,6 +19,7 @@ struct Call {
   const char* name;
   std::vector<Access> accesses;
   std::function<void()> work;
+  std::shared_ptr<EventRecord> event = {};  // that the call records
 };
 
 // Queues or captures a call.

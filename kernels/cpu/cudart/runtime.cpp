@@ -14,6 +14,10 @@ namespace {
 
 thread_local int current_device = 0;
 
+// Within a major version older drivers do (CUDA compatibility guide, "Minor version
+// compatibility").
+bool driver_is_too_old() { return options().driver_version / 1000 < CUDART_VERSION / 1000; }
+
 // At exit no operation may run into the destruction of the libraries that it calls.
 struct StopAtExit {
   ~StopAtExit() {
@@ -63,6 +67,7 @@ cudaError_t admit_call() {
     static_cast<void>(told);
     return cudaErrorInvalidValue;
   }
+  if (driver_is_too_old()) return cudaErrorInsufficientDriver;
   if (CurrentCall::name() != nullptr) return cudaErrorNotPermitted;
   Runtime& runtime = Runtime::instance();
   if (runtime.scheduler.stopped()) return cudaErrorCudartUnloading;

@@ -47,10 +47,20 @@ void Scheduler::wait_until(Lock& lock, const Condition& reached) {
 
 void Scheduler::destroy(Lock& lock, const std::shared_ptr<Stream>& stream) {
   wait(lock, {stream, stream->queued});
-  stream->closed = true;
-  stream->woken.notify_all();
-  free_slots_.push_back({stream->slot, stream->clock.count_of(stream->slot)});
-  std::erase(streams_, stream);
+  close(*stream);
+}
+
+void Scheduler::retire(Stream& stream) {
+  stream.retired = true;
+  if (stream.completed == stream.queued) close(stream);
+}
+
+// The caller holds a reference.
+void Scheduler::close(Stream& stream) {
+  stream.closed = true;
+  stream.woken.notify_all();
+  free_slots_.push_back({stream.slot, stream.clock.count_of(stream.slot)});
+  std::erase_if(streams_, [&](const auto& known) { return known.get() == &stream; });
 }
 
 std::shared_ptr<Stream> Scheduler::find(cudaStream_t handle) const {
@@ -122,6 +132,7 @@ void Scheduler::run_at_once(Lock& lock, Stream& stream, Operation operation, std
 
 void Scheduler::finish(Stream& stream) {
   ++stream.completed;
+  if (stream.retired && stream.completed == stream.queued) close(stream);
   if (waiting_ > 0 || stopped_) changed_.notify_all();
   if (options().mode == Mode::threads) wake_runnable();
 }

@@ -48,13 +48,15 @@ struct CUstream_st {
   int device = 0;
   unsigned int flags = 0;
   int priority = 0;
-  std::uint32_t slot = 0;  // in vector clocks; also the stream's number in reports
-  bool legacy = false;     // the device's default stream
+  std::uint32_t slot = 0;           // in vector clocks; also the stream's number in reports
+  bool legacy = false;              // the device's default stream
+  std::uint32_t captured_slot = 0;  // of the stream whose calls it replays, if it is a graph's lane
 
   std::deque<annulus::cpu::Operation> queue;
   std::uint64_t queued = 0;
   std::uint64_t completed = 0;
   bool busy = false;
+  bool retired = false;  // gone once its work is done
   bool closed = false;
   std::condition_variable woken;  // its thread waits here, in threads mode
 
@@ -75,6 +77,7 @@ class Scheduler {
 
   std::shared_ptr<Stream> create(int device, unsigned int flags, int priority);
   void destroy(Lock& lock, const std::shared_ptr<Stream>& stream);  // waits for its work
+  void retire(Stream& stream);                                      // without waiting
   std::shared_ptr<Stream> find(cudaStream_t handle) const;          // null if it is not a stream
   const std::vector<std::shared_ptr<Stream>>& streams() const { return streams_; }
 
@@ -98,6 +101,7 @@ class Scheduler {
   template <class Condition>
   void wait_until(Lock& lock, const Condition& reached);
   void finish(Stream& stream);
+  void close(Stream& stream);
   void wake_runnable();
 
   std::mutex& mutex_;

@@ -4,15 +4,15 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ANNULUS_ASAN)
 #include <sanitizer/common_interface_defs.h>
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(ANNULUS_TSAN)
 #include <sanitizer/tsan_interface.h>
 #endif
 
 namespace annulus::cpu {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ANNULUS_ASAN)
 
 class SwitchNotice {
  public:
@@ -32,7 +32,7 @@ class SwitchNotice {
   std::size_t host_bytes_ = 0;
 };
 
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(ANNULUS_TSAN)
 
 class SwitchNotice {
  public:

@@ -1,11 +1,14 @@
-// cuDNN's entry points on the CPU device: handles, backend descriptors, heuristics with one engine,
-// execution. Statuses are those of the real library 9.19 where it gives one without a GPU.
+// cuDNN's entry points on the CPU device: handles, backend descriptors, heuristics, execution.
+// Statuses are those of the real library 9.19 where it gives one without a GPU.
 #include <cudnn.h>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "kernels/cpu/cudnn/descriptor.h"
 #include "kernels/cpu/cudnn/execution_plan.h"
 #include "kernels/cpu/cudnn/graph.h"
+#include "kernels/cpu/cudnn/norm_graph.h"
 #include "kernels/cpu/cudnn/status.h"
 
 struct cudnnContext {
@@ -14,6 +17,14 @@ struct cudnnContext {
 
 namespace annulus::cpu {
 namespace {
+
+// An index that no engine of the graph has is refused.
+void check_engine(const Descriptor& engine) {
+  const auto index = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  const auto engines = engines_of(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+  require(std::ranges::count(engines, index) > 0, CUDNN_STATUS_NOT_SUPPORTED,
+          fmt::format("engine: the CPU device has none with index {} for this graph", index));
+}
 
 void finalize(Descriptor& descriptor) {
   require(!descriptor.finalized(), CUDNN_STATUS_BAD_PARAM,
@@ -28,16 +39,18 @@ void finalize(Descriptor& descriptor) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
       check_convolution_operation(descriptor);
       break;
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+      check_norm_operation(descriptor);
+      break;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       check_operation_graph(descriptor);
       break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      conv_task_of(descriptor.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
+      require_supported_graph(descriptor.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
       break;
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
-      require(descriptor.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 0,
-              CUDNN_STATUS_NOT_SUPPORTED, "engine: the CPU device has one, with index 0");
-      conv_task_of(descriptor.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+      check_engine(descriptor);
       break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
       descriptor.product = prepare_plan(descriptor);
@@ -53,15 +66,14 @@ void finalize(Descriptor& descriptor) {
   descriptor.mark_finalized();
 }
 
-// The engine that every heuristic mode proposes, as a finalized configuration in `config`.
-void propose_engine(const Descriptor& heuristics, Descriptor& config) {
+// Engine `index` as every heuristic mode proposes it: a finalized configuration in `config`.
+void propose_engine(const Descriptor& heuristics, std::int64_t index, Descriptor& config) {
   require(config.type() == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
           CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
           "engine heuristics: results go into engine configuration descriptors");
   auto engine = std::make_shared<Descriptor>(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   DescriptorHandle graph{heuristics.children(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).front()};
   const cudnnBackendDescriptor_t graph_handle = &graph;
-  const std::int64_t index = 0;
   engine->set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph_handle);
   engine->set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
   finalize(*engine);
@@ -83,23 +95,41 @@ bool get_result(const Descriptor& descriptor, cudnnBackendAttributeName_t name,
     return true;
   };
   switch (name) {
-    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
       require(descriptor.type() == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, CUDNN_STATUS_BAD_PARAM,
               "only engine heuristics have results");
       require(type == CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
               "heuristics' results are descriptors");
-      count = 1;
-      if (elements && requested > 0) {
-        propose_engine(descriptor,
-                       *descriptor_of(*static_cast<cudnnBackendDescriptor_t*>(elements)));
-      }
+      const auto engines = engines_of(descriptor.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
+      count = std::int64_t(engines.size());
+      for (std::int64_t i = 0; elements && i < std::min(requested, count); ++i)
+        propose_engine(descriptor, engines[std::size_t(i)],
+                       *descriptor_of(static_cast<cudnnBackendDescriptor_t*>(elements)[i]));
       return true;
+    }
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+      require(type == CUDNN_TYPE_BACKEND_DESCRIPTOR && elements && requested == 1,
+              CUDNN_STATUS_BAD_PARAM, "a configuration's engine goes into one descriptor");
+      descriptor_of(*static_cast<cudnnBackendDescriptor_t*>(elements));
+      count = 1;
+      (*static_cast<DescriptorHandle**>(elements))->descriptor = descriptor.children(name).at(0);
+      return true;
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
+      require(type == CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
+              "an engine's notes are of CUDNN_TYPE_NUMERICAL_NOTE");
+      const auto notes = notes_of(descriptor);
+      count = std::int64_t(notes.size());
+      if (elements)
+        std::copy_n(notes.begin(), std::min(requested, count),
+                    static_cast<cudnnBackendNumericalNote_t*>(elements));
+      return true;
+    }
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-      return give(1);
+      return give(std::ranges::max(engines_of(descriptor)) + 1);
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
       const PreparedPlan* plan = prepared_plan(descriptor);
       require(plan != nullptr, CUDNN_STATUS_BAD_PARAM, "only execution plans have a workspace");
-      return give(std::int64_t(plan->execution->workspace_bytes()));
+      return give(std::int64_t(plan->workspace_bytes));
     }
     default:
       return false;

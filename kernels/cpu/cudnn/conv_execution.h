@@ -29,8 +29,10 @@ class ConvExecution {
 // Throws dnnl::error when oneDNN has no primitive for the problem.
 std::shared_ptr<const ConvExecution> plan_convolution(const ConvProblem& problem);
 
-// The two kinds: images that do not depend on each other, and a sum over images.
+// The kinds: in fp32, images that do not depend on each other, and a sum over images; and one of
+// the two between roundings.
 std::shared_ptr<const ConvExecution> plan_image_convolution(const ConvProblem& problem);
 std::shared_ptr<const ConvExecution> plan_weight_gradient(const ConvProblem& problem);
+std::shared_ptr<const ConvExecution> plan_rounded_convolution(const ConvProblem& problem);
 
 }  // namespace annulus::cpu

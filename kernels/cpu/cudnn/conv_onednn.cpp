@@ -11,8 +11,8 @@ namespace {
 using dnnl::memory;
 using tag = memory::format_tag;
 
-// The float of today; bf16 and fp16 activations join here.
-memory::data_type element_type(const ConvProblem&) { return memory::data_type::f32; }
+// Other numbers are read as fp32 before (conv_rounded.cpp).
+constexpr memory::data_type kType = memory::data_type::f32;
 
 struct Geometry {
   memory::dims stride, dilation, pad_before, pad_after;
@@ -38,10 +38,9 @@ dnnl::primitive_attr attributes(const ConvProblem& problem) {
 // `fixed`: the format that weights must have, or null to choose freely.
 OnednnConv make_onednn_conv(const ConvProblem& p, std::int64_t images, const memory::desc* fixed) {
   const auto algorithm = dnnl::algorithm::convolution_direct;
-  const memory::data_type type = element_type(p);
-  const memory::desc x({images, p.channels, p.in[0], p.in[1]}, type, tag::nhwc);
-  const memory::desc y({images, p.filters, p.out[0], p.out[1]}, type, tag::nhwc);
-  const memory::desc any({p.filters, p.channels, p.kernel[0], p.kernel[1]}, type, tag::any);
+  const memory::desc x({images, p.channels, p.in[0], p.in[1]}, kType, tag::nhwc);
+  const memory::desc y({images, p.filters, p.out[0], p.out[1]}, kType, tag::nhwc);
+  const memory::desc any({p.filters, p.channels, p.kernel[0], p.kernel[1]}, kType, tag::any);
   const memory::desc w = fixed ? *fixed : any;
   const memory::desc bias = p.bias ? plain_bias(p) : memory::desc();
   const Geometry g(p);
@@ -82,12 +81,10 @@ dnnl::stream& onednn_stream() {
 }
 
 dnnl::memory::desc plain_weights(const ConvProblem& p) {
-  return {{p.filters, p.channels, p.kernel[0], p.kernel[1]}, element_type(p), tag::ohwi};
+  return {{p.filters, p.channels, p.kernel[0], p.kernel[1]}, kType, tag::ohwi};
 }
 
-dnnl::memory::desc plain_bias(const ConvProblem& p) {
-  return {{p.filters}, element_type(p), tag::x};
-}
+dnnl::memory::desc plain_bias(const ConvProblem& p) { return {{p.filters}, kType, tag::x}; }
 
 std::map<std::int64_t, OnednnConv> make_onednn_convs(const ConvProblem& problem,
                                                      const std::vector<ImageRange>& cut) {

@@ -120,6 +120,7 @@ std::shared_ptr<const ConvExecution> plan_weight_gradient(const ConvProblem& pro
 }
 
 std::shared_ptr<const ConvExecution> plan_convolution(const ConvProblem& problem) {
+  if (!problem.is_fp32()) return plan_rounded_convolution(problem);
   return problem.pass == ConvPass::weight_gradient ? plan_weight_gradient(problem)
                                                    : plan_image_convolution(problem);
 }

@@ -1,46 +1,34 @@
-// Prepares and runs execution plans; the pointers of a variant pack are checked here, the memory
-// behind them by the runtime's checker.
+// Prepares and runs execution plans, those of convolutions here; the memory behind a variant pack's
+// pointers is checked by the runtime's checker.
 #include "kernels/cpu/cudnn/execution_plan.h"
 
 #include <fmt/format.h>
 #include <dnnl.hpp>
 
-#include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 
 #include "kernels/cpu/cudart/device.h"
+#include "kernels/cpu/cudart/options.h"
+#include "kernels/cpu/cudnn/conv_execution.h"
+#include "kernels/cpu/cudnn/graph.h"
+#include "kernels/cpu/cudnn/norm_graph.h"
+#include "kernels/cpu/cudnn/norm_plan.h"
+#include "kernels/cpu/cudnn/variant_pack.h"
 
 namespace annulus::cpu {
 namespace {
 
-// The pointer of a tensor in the pack, checked as far as the device can before it is used.
-void* pointer_of(const Tensor& tensor, const Descriptor& pack) {
-  const auto uids = pack.values<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  const auto pointers = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-  const auto found = std::find(uids.begin(), uids.end(), tensor.uid);
-  require(found != uids.end(), CUDNN_STATUS_BAD_PARAM,
-          fmt::format("variant pack: tensor {} has no pointer", tensor.uid));
-  void* pointer = pointers[std::size_t(found - uids.begin())];
-  require(pointer != nullptr, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-          fmt::format("variant pack: tensor {} has a null pointer", tensor.uid));
-  require(reinterpret_cast<std::uintptr_t>(pointer) % std::size_t(tensor.alignment) == 0,
-          CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
-          fmt::format("variant pack: tensor {} is at {}, its descriptor promises {} bytes",
-                      tensor.uid, pointer, tensor.alignment));
-  return pointer;
+std::int64_t index_of(const Descriptor& engine) {
+  return engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
 }
 
-void* workspace_of(const Descriptor& pack, std::size_t needed) {
-  void* workspace = pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr);
-  if (!workspace || !is_device_memory(workspace, needed)) {
-    const std::string words = fmt::format(
-        "cudnnBackendExecute: {} is not {} bytes of device memory; give the plan the workspace "
-        "that CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE asks for",
-        workspace, needed);
-    report("workspace", words);
-    throw CudnnFailure(CUDNN_STATUS_BAD_PARAM, words);
-  }
-  return workspace;
+// In what a graph's products are read; none where there are none that tensor cores could do.
+std::optional<Format> product_inputs(const Descriptor& graph) {
+  if (!is_norm_graph(graph)) return conv_task_of(graph).problem.input;
+  require_norm_task(graph);
+  return std::nullopt;
 }
 
 const char* name_of(ConvPass pass) {
@@ -55,20 +43,82 @@ const char* name_of(ConvPass pass) {
   return "cudnn convolution";
 }
 
+struct ConvPlan {
+  ConvTask task;
+  std::shared_ptr<const ConvExecution> execution;
+  bool unsteady;
+};
+
+void run(const ConvPlan& plan, const ConvPointers& pointers) {
+  plan.execution->run(pointers);
+  if (plan.unsteady) disturb(pointers.out);
+}
+
+void enqueue_convolution(cudaStream_t stream, const std::shared_ptr<const ConvPlan>& plan,
+                         const Descriptor& pack) {
+  const ConvTask& task = plan->task;
+  const std::size_t workspace_bytes = plan->execution->workspace_bytes();
+  const ConvPointers pointers{pointer_of(task.a, pack), pointer_of(task.b, pack),
+                              task.bias ? pointer_of(*task.bias, pack) : nullptr,
+                              pointer_of(task.out, pack), workspace_of(pack, workspace_bytes)};
+  const cudaError_t queued = enqueue(stream, name_of(task.problem.pass),
+                                     {{pointers.a, task.a.bytes(), false},
+                                      {pointers.b, task.b.bytes(), false},
+                                      {pointers.bias, task.bias ? task.bias->bytes() : 0, false},
+                                      {pointers.out, task.out.bytes(), true},
+                                      {pointers.workspace, workspace_bytes, true}},
+                                     [plan, pointers] { run(*plan, pointers); });
+  require(queued == cudaSuccess, CUDNN_STATUS_EXECUTION_FAILED_CUDART,
+          fmt::format("{}: {}", name_of(task.problem.pass), cudaGetErrorString(queued)));
+}
+
+PreparedPlan prepare_convolution(const Descriptor& graph, std::int64_t engine) try {
+  ConvTask task = conv_task_of(graph);
+  if (engine == kTf32Engine) task.problem.input = Format::tf32;
+  std::shared_ptr<const ConvExecution> execution = plan_convolution(task.problem);
+  const auto plan = std::make_shared<const ConvPlan>(
+      ConvPlan{std::move(task), std::move(execution), engine == kUnsteadyEngine});
+  return {.workspace_bytes = plan->execution->workspace_bytes(),
+          .enqueue = [plan](cudaStream_t stream, const Descriptor& pack) {
+            enqueue_convolution(stream, plan, pack);
+          }};
+} catch (const dnnl::error& error) {
+  throw CudnnFailure(CUDNN_STATUS_NOT_SUPPORTED,
+                     fmt::format("oneDNN has no primitive for this convolution: {}", error.what()));
+}
+
 }  // namespace
+
+std::vector<std::int64_t> engines_of(const Descriptor& graph) {
+  const std::optional<Format> inputs = product_inputs(graph);
+  std::vector<std::int64_t> engines;
+  if (options().unsteady_engine) engines.push_back(kUnsteadyEngine);
+  if (inputs == Format::fp32) engines.push_back(kTf32Engine);
+  engines.push_back(kPlainEngine);
+  return engines;
+}
+
+std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& engine) {
+  const auto inputs = product_inputs(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+  std::vector<cudnnBackendNumericalNote_t> notes;
+  if (index_of(engine) == kTf32Engine || (inputs && *inputs != Format::fp32))
+    notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  if (index_of(engine) == kUnsteadyEngine) notes.push_back(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+  return notes;
+}
+
+void disturb(void* out) {
+  static std::atomic<unsigned> runs{0};
+  *static_cast<unsigned char*>(out) ^= ++runs % 2;
+}
 
 std::shared_ptr<const PreparedPlan> prepare_plan(const Descriptor& plan) {
   const Descriptor& config = plan.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Descriptor& engine = config.child(CUDNN_ATTR_ENGINECFG_ENGINE);
-  PreparedPlan prepared{conv_task_of(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)), nullptr};
-  try {
-    prepared.execution = plan_convolution(prepared.task.problem);
-  } catch (const dnnl::error& error) {
-    throw CudnnFailure(
-        CUDNN_STATUS_NOT_SUPPORTED,
-        fmt::format("oneDNN has no primitive for this convolution: {}", error.what()));
-  }
-  return std::make_shared<const PreparedPlan>(std::move(prepared));
+  const Descriptor& graph = engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  return std::make_shared<const PreparedPlan>(
+      is_norm_graph(graph) ? prepare_norm(graph, index_of(engine) == kUnsteadyEngine)
+                           : prepare_convolution(graph, index_of(engine)));
 }
 
 const PreparedPlan* prepared_plan(const Descriptor& descriptor) {
@@ -84,21 +134,7 @@ void execute_plan(cudaStream_t stream, const Descriptor& plan, const Descriptor&
           "cudnnBackendExecute takes an execution plan and a variant pack");
   require(plan.finalized() && pack.finalized(), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
           "cudnnBackendExecute: plan or variant pack is not finalized");
-  const auto prepared = std::static_pointer_cast<const PreparedPlan>(plan.product);
-  const ConvTask& task = prepared->task;
-  const std::size_t workspace_bytes = prepared->execution->workspace_bytes();
-  const ConvPointers pointers{pointer_of(task.a, pack), pointer_of(task.b, pack),
-                              task.bias ? pointer_of(*task.bias, pack) : nullptr,
-                              pointer_of(task.out, pack), workspace_of(pack, workspace_bytes)};
-  const cudaError_t queued = enqueue(stream, name_of(task.problem.pass),
-                                     {{pointers.a, task.a.bytes(), false},
-                                      {pointers.b, task.b.bytes(), false},
-                                      {pointers.bias, task.bias ? task.bias->bytes() : 0, false},
-                                      {pointers.out, task.out.bytes(), true},
-                                      {pointers.workspace, workspace_bytes, true}},
-                                     [prepared, pointers] { prepared->execution->run(pointers); });
-  require(queued == cudaSuccess, CUDNN_STATUS_EXECUTION_FAILED_CUDART,
-          fmt::format("{}: {}", name_of(task.problem.pass), cudaGetErrorString(queued)));
+  prepared_plan(plan)->enqueue(stream, pack);
 }
 
 }  // namespace annulus::cpu

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kernels/cpu/cudnn/norm_graph.h"
+
 namespace annulus::cpu {
 namespace {
 
@@ -58,6 +60,11 @@ cudnnBackendAttributeName_t output_attribute(const Descriptor& operation) {
   return convolution->pass == ConvPass::weight_gradient ? convolution->w : convolution->y;
 }
 
+std::vector<DescriptorPtr> outputs_of(const Descriptor& operation) {
+  return is_norm_operation(operation) ? norm_outputs(operation)
+                                      : operation.children(output_attribute(operation));
+}
+
 std::array<std::int64_t, 2> pair_of(const Descriptor& convolution,
                                     cudnnBackendAttributeName_t name) {
   const auto values = convolution.values<std::int64_t>(name);
@@ -80,7 +87,6 @@ ConvProblem conv_problem_of(const Descriptor& operation) {
   }
   ConvProblem problem;
   problem.pass = names.pass;
-  problem.type = x.type;
   problem.images = x.dimensions[0];
   problem.channels = x.dimensions[1];
   problem.filters = w.dimensions[0];
@@ -111,6 +117,8 @@ void require_supported_numbers(const Descriptor& operation) {
   require(operation.value<float>(names.alpha, 1.0f) == 1.0f &&
               operation.value<float>(names.beta, 0.0f) == 0.0f,
           CUDNN_STATUS_NOT_SUPPORTED, "convolution with alpha other than 1 or beta other than 0");
+  require(convolution.value<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) == CUDNN_DATA_FLOAT,
+          CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "convolution: the CPU device sums in float");
 }
 
 const Descriptor& only_convolution(const std::vector<DescriptorPtr>& operations) {
@@ -137,6 +145,21 @@ const Descriptor* reader_of(std::int64_t uid, const std::vector<DescriptorPtr>& 
 
 bool is_bias_per_channel(const Tensor& bias, const Tensor& out) {
   return bias.dimensions == std::vector<std::int64_t>{1, out.dimensions[1], 1, 1};
+}
+
+void require_types(bool hold, const std::string& words) {
+  require(hold, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, words);
+}
+
+// Says in the problem what the tensors hold, where the device has that.
+void take_formats(ConvTask& task) {
+  require_types(task.a.type == task.b.type && task.a.type == task.out.type,
+                "the convolution's tensors differ in data type");
+  require_types(!task.bias || task.bias->type == task.a.type || task.bias->type == CUDNN_DATA_FLOAT,
+                "the bias has neither the convolution's data type nor float");
+  task.problem.input = task.a.format();
+  task.problem.output = task.out.format();
+  if (task.bias) task.problem.bias_format = task.bias->format();
 }
 
 // Adds one pointwise operation to the task: a bias first, then a ReLU, each at most once.
@@ -189,10 +212,19 @@ void check_convolution_operation(const Descriptor& operation) {
 void check_operation_graph(const Descriptor& graph) {
   std::set<std::int64_t> written;
   for (const DescriptorPtr& operation : graph.children(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
-    const Tensor out = tensor_of(operation->child(output_attribute(*operation)));
-    require(written.insert(out.uid).second, CUDNN_STATUS_BAD_PARAM,
-            fmt::format("operation graph: tensor {} is written twice", out.uid));
+    for (const DescriptorPtr& output : outputs_of(*operation)) {
+      const Tensor out = tensor_of(*output);
+      require(written.insert(out.uid).second, CUDNN_STATUS_BAD_PARAM,
+              fmt::format("operation graph: tensor {} is written twice", out.uid));
+    }
   }
+}
+
+void require_supported_graph(const Descriptor& graph) {
+  if (is_norm_graph(graph))
+    require_norm_task(graph);
+  else
+    conv_task_of(graph);
 }
 
 ConvTask conv_task_of(const Descriptor& graph) {
@@ -215,12 +247,15 @@ ConvTask conv_task_of(const Descriptor& graph) {
     const Descriptor* next = reader_of(task.out.uid, operations);
     require(next && names.pass == ConvPass::forward, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
             fmt::format("virtual tensor {} is written but not read", task.out.uid));
+    require_types(task.out.type == CUDNN_DATA_FLOAT,
+                  fmt::format("virtual tensor {} is not float", task.out.uid));
     append_pointwise(task, *next);
     ++matched;
   }
   require(matched == operations.size(), CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
           "operations beside the convolution, its bias and its ReLU");
   require_supported(task.out);
+  take_formats(task);
   return task;
 }
 

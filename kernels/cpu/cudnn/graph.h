@@ -24,8 +24,13 @@ struct ConvTask {
 void check_convolution_operation(const Descriptor& operation);
 void check_operation_graph(const Descriptor& graph);
 
-// The task of a finalized operation graph: one convolution, packed NHWC, fp32, then optionally a
-// bias per channel and a ReLU. Anything else throws NOT_SUPPORTED_GRAPH_PATTERN, _LAYOUT,
+// Throws NOT_SUPPORTED_… unless the graph is one that the device can run: one convolution with what
+// follows it, or one norm (norm_graph.h).
+void require_supported_graph(const Descriptor& graph);
+
+// The task of a finalized operation graph: one convolution, packed NHWC, then optionally a bias per
+// channel and a ReLU. x, w and y have one type: float, half or bfloat16; a bias has that or float;
+// what is virtual, and sums, are float. Anything else throws NOT_SUPPORTED_GRAPH_PATTERN, _LAYOUT,
 // _DATA_TYPE or _SHAPE.
 ConvTask conv_task_of(const Descriptor& graph);
 

@@ -8,6 +8,10 @@
 namespace annulus::cpu {
 namespace {
 
+bool is_half(cudnnDataType_t type) {
+  return type == CUDNN_DATA_BFLOAT16 || type == CUDNN_DATA_HALF;
+}
+
 // Packed with the channel fastest; a dimension of one element may have any stride.
 bool is_packed_channels_last(const Tensor& tensor) {
   const auto& d = tensor.dimensions;
@@ -26,9 +30,11 @@ std::size_t Tensor::elements() const {
   return product;
 }
 
-std::size_t Tensor::bytes() const {
-  const bool half = type == CUDNN_DATA_BFLOAT16 || type == CUDNN_DATA_HALF;
-  return elements() * (half ? 2 : sizeof(float));
+std::size_t Tensor::bytes() const { return elements() * (is_half(type) ? 2 : sizeof(float)); }
+
+Format Tensor::format() const {
+  if (type == CUDNN_DATA_BFLOAT16) return Format::bf16;
+  return type == CUDNN_DATA_HALF ? Format::fp16 : Format::fp32;
 }
 
 Tensor tensor_of(const Descriptor& descriptor) {
@@ -56,9 +62,10 @@ void check_tensor(const Descriptor& descriptor) {
 void require_supported(const Tensor& tensor) {
   require(tensor.dimensions.size() == 4, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
           fmt::format("tensor {} has {} dimensions, not 4", tensor.uid, tensor.dimensions.size()));
-  require(tensor.type == CUDNN_DATA_FLOAT, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
-          fmt::format("tensor {} has data type {}; the CPU device has float", tensor.uid,
-                      int(tensor.type)));
+  require(tensor.type == CUDNN_DATA_FLOAT || is_half(tensor.type),
+          CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+          fmt::format("tensor {} has data type {}; the CPU device has float, half and bfloat16",
+                      tensor.uid, int(tensor.type)));
   require(is_packed_channels_last(tensor), CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
           fmt::format("tensor {} is not packed NHWC; lay channels out fastest", tensor.uid));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cpu/cudnn/descriptor.h"
+#include "kernels/cpu/format.h"
 
 namespace annulus::cpu {
 
@@ -20,6 +21,7 @@ struct Tensor {
 
   std::size_t elements() const;
   std::size_t bytes() const;
+  Format format() const;  // of one that the device supports
 };
 
 Tensor tensor_of(const Descriptor& descriptor);
@@ -27,7 +29,7 @@ Tensor tensor_of(const Descriptor& descriptor);
 // When a tensor descriptor is finalized: throws BAD_PARAM for what contradicts itself.
 void check_tensor(const Descriptor& descriptor);
 
-// Throws NOT_SUPPORTED_… unless the tensor is packed NHWC of float.
+// Throws NOT_SUPPORTED_… unless the tensor is packed NHWC of float or a half type.
 void require_supported(const Tensor& tensor);
 
 }  // namespace annulus::cpu

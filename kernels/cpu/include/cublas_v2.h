@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <library_types.h>
 
 #include <stddef.h>
 
@@ -30,7 +31,15 @@ typedef enum {
   CUBLAS_DEFAULT_MATH = 0,
   CUBLAS_PEDANTIC_MATH = 2,
   CUBLAS_TF32_TENSOR_OP_MATH = 3,
+  CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16,  // a flag beside one of the others
 } cublasMath_t;
+
+typedef enum {
+  CUBLAS_COMPUTE_32F = 68,
+  CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
+} cublasComputeType_t;
+
+typedef enum { CUBLAS_GEMM_DEFAULT = -1 } cublasGemmAlgo_t;
 
 struct cublasContext;
 typedef struct cublasContext* cublasHandle_t;
@@ -50,6 +59,14 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transpose
                               cublasOperation_t transpose_b, int m, int n, int k,
                               const float* alpha, const float* a, int lda, const float* b, int ldb,
                               const float* beta, float* c, int ldc);
+
+// The same for matrices of half or bfloat16, c of the same or of float; alpha and beta are float.
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transpose_a,
+                            cublasOperation_t transpose_b, int m, int n, int k, const void* alpha,
+                            const void* a, cudaDataType type_a, int lda, const void* b,
+                            cudaDataType type_b, int ldb, const void* beta, void* c,
+                            cudaDataType type_c, int ldc, cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm);
 
 #define cublasCreate cublasCreate_v2
 #define cublasDestroy cublasDestroy_v2

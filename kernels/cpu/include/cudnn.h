@@ -1,5 +1,6 @@
-// cuDNN's graph (backend descriptor) API, the subset that Annulus uses, with the real library's
-// names and values (cuDNN developer guide, "cudnn_graph library"). Implemented by
+// cuDNN's graph (backend descriptor) API and its dropout, the subset that Annulus uses, with the
+// real library's names and values (cuDNN developer guide, "cudnn_graph library", "cudnn_ops
+// library"). Implemented by
 // kernels/cpu/cudnn; seen by every source of the cpu preset in place of NVIDIA's header, so code
 // that compiles against it also compiles against the real one.
 #pragma once
@@ -52,6 +53,8 @@ typedef enum {
   CUDNN_DATA_INT64 = 10,
 } cudnnDataType_t;
 
+typedef enum { CUDNN_TENSOR_NCHW = 0, CUDNN_TENSOR_NHWC = 1 } cudnnTensorFormat_t;
+
 typedef enum { CUDNN_CONVOLUTION = 0, CUDNN_CROSS_CORRELATION = 1 } cudnnConvolutionMode_t;
 
 typedef enum {
@@ -60,12 +63,26 @@ typedef enum {
   CUDNN_POINTWISE_RELU_FWD = 100,
 } cudnnPointwiseMode_t;
 
+typedef enum { CUDNN_LAYER_NORM = 0, CUDNN_BATCH_NORM = 2 } cudnnBackendNormMode_t;
+
+typedef enum {
+  CUDNN_NORM_FWD_INFERENCE = 0,
+  CUDNN_NORM_FWD_TRAINING = 1,
+} cudnnBackendNormFwdPhase_t;
+
 typedef enum {
   CUDNN_HEUR_MODE_INSTANT = 0,
   CUDNN_HEUR_MODE_B = 1,
   CUDNN_HEUR_MODE_FALLBACK = 2,
   CUDNN_HEUR_MODE_A = 3,
 } cudnnBackendHeurMode_t;
+
+typedef enum {
+  CUDNN_NUMERICAL_NOTE_TENSOR_CORE = 0,
+  CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS = 1,
+  CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4,
+  CUDNN_NUMERICAL_NOTE_TYPE_COUNT = 10,
+} cudnnBackendNumericalNote_t;
 
 typedef enum {
   CUDNN_TYPE_HANDLE = 0,
@@ -77,8 +94,12 @@ typedef enum {
   CUDNN_TYPE_VOID_PTR = 6,
   CUDNN_TYPE_CONVOLUTION_MODE = 7,
   CUDNN_TYPE_HEUR_MODE = 8,
+  CUDNN_TYPE_NUMERICAL_NOTE = 11,
   CUDNN_TYPE_POINTWISE_MODE = 14,
   CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
+  CUDNN_TYPE_CHAR = 24,
+  CUDNN_TYPE_NORM_MODE = 27,
+  CUDNN_TYPE_NORM_FWD_PHASE = 28,
 } cudnnBackendAttributeType_t;
 
 typedef enum {
@@ -95,6 +116,9 @@ typedef enum {
   CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR = 15,
   CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR = 16,
   CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
+  CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR = 29,
+  CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR = 30,
+  CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR = 38,
 } cudnnBackendDescriptorType_t;
 
 typedef enum {
@@ -112,6 +136,7 @@ typedef enum {
   CUDNN_ATTR_ENGINEHEUR_MODE = 200,
   CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 201,
   CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,
+  CUDNN_ATTR_ENGINEHEUR_DEVICEPROP = 204,
 
   CUDNN_ATTR_ENGINECFG_ENGINE = 300,
   CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE = 303,
@@ -119,6 +144,7 @@ typedef enum {
   CUDNN_ATTR_EXECUTION_PLAN_HANDLE = 400,
   CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG = 401,
   CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,
+  CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP = 407,
 
   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA = 700,
   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA = 701,
@@ -164,11 +190,41 @@ typedef enum {
 
   CUDNN_ATTR_ENGINE_OPERATION_GRAPH = 1300,
   CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
+  CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
+
+  CUDNN_ATTR_OPERATION_NORM_FWD_MODE = 2000,
+  CUDNN_ATTR_OPERATION_NORM_FWD_PHASE = 2001,
+  CUDNN_ATTR_OPERATION_NORM_FWD_XDESC = 2002,
+  CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC = 2003,
+  CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC = 2004,
+  CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC = 2005,
+  CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC = 2006,
+  CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC = 2007,
+  CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC = 2008,
+  CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_MEAN_DESC = 2009,
+  CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC = 2010,
+  CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC = 2011,
+  CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC = 2012,
+  CUDNN_ATTR_OPERATION_NORM_FWD_YDESC = 2013,
+
+  CUDNN_ATTR_OPERATION_NORM_BWD_MODE = 2100,
+  CUDNN_ATTR_OPERATION_NORM_BWD_XDESC = 2101,
+  CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC = 2102,
+  CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC = 2103,
+  CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC = 2104,
+  CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC = 2105,
+  CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC = 2107,
+  CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC = 2108,
+  CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC = 2109,
+
+  CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION = 2702,
 } cudnnBackendAttributeName_t;
 
 struct cudnnContext;
 typedef struct cudnnContext* cudnnHandle_t;
 typedef void* cudnnBackendDescriptor_t;
+typedef struct cudnnTensorStruct* cudnnTensorDescriptor_t;
+typedef struct cudnnDropoutStruct* cudnnDropoutDescriptor_t;
 
 size_t cudnnGetVersion(void);
 const char* cudnnGetErrorString(cudnnStatus_t status);
@@ -195,6 +251,32 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor);
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t variant_pack);
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc);
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
+                                         cudnnTensorFormat_t format, cudnnDataType_t dataType,
+                                         int n, int c, int h, int w);
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc);
+
+cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropoutDesc);
+cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc);
+cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t* sizeInBytes);
+cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t xdesc, size_t* sizeInBytes);
+// Starts the generators in `states` from the seed; Restore takes them as they are.
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cudnnHandle_t handle,
+                                        float dropout, void* states, size_t stateSizeInBytes,
+                                        unsigned long long seed);
+cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc,
+                                            cudnnHandle_t handle, float dropout, void* states,
+                                            size_t stateSizeInBytes, unsigned long long seed);
+cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescriptor_t dropoutDesc,
+                                  const cudnnTensorDescriptor_t xdesc, const void* x,
+                                  const cudnnTensorDescriptor_t ydesc, void* y, void* reserveSpace,
+                                  size_t reserveSpaceSizeInBytes);
+cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescriptor_t dropoutDesc,
+                                   const cudnnTensorDescriptor_t dydesc, const void* dy,
+                                   const cudnnTensorDescriptor_t dxdesc, void* dx,
+                                   void* reserveSpace, size_t reserveSpaceSizeInBytes);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
-// Handles, enumerations and structs of the CUDA runtime API that the house uses, with the names and
-// values of CUDA 13. Read by cuda_runtime_api.h; what is not here is not implemented by the CPU
-// device.
+// Handles, enumerations and structs of the CUDA runtime API that the house uses, with the names,
+// values and layout of CUDA 13, or of 12 where CUDART_VERSION says so. Read by cuda_runtime_api.h;
+// what is not here is not implemented by the CPU device. Members `unused_…` keep the places of
+// those that the house does not read.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@ enum cudaError {
   cudaErrorInvalidHostPointer = 16,
   cudaErrorInvalidDevicePointer = 17,
   cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorStubLibrary = 34,
   cudaErrorInsufficientDriver = 35,
   cudaErrorInvalidDeviceFunction = 98,
   cudaErrorNoDevice = 100,
@@ -72,6 +74,9 @@ struct cudaPointerAttributes {
   int device;
   void* devicePointer;
   void* hostPointer;
+#if CUDART_VERSION >= 13000
+  long reserved[8];
+#endif
 };
 
 enum cudaStreamCaptureMode {
@@ -107,22 +112,19 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 
+// What else is asked of a device: cudaDeviceGetAttribute.
 struct cudaDeviceProp {
   char name[256];
+  char unused_identifiers[32];
   std::size_t totalGlobalMem;
-  std::size_t sharedMemPerBlock;
-  int warpSize;
-  int maxThreadsPerBlock;
-  int maxThreadsDim[3];
-  int maxGridSize[3];
+  char unused_limits[64];
   int major;
   int minor;
-  int multiProcessorCount;
-  int concurrentKernels;
-  int asyncEngineCount;
-  int unifiedAddressing;
-  int streamPrioritiesSupported;
-  std::size_t sharedMemPerBlockOptin;
+#if CUDART_VERSION >= 13000
+  char unused_rest[640];
+#else
+  char unused_rest[664];
+#endif
 };
 
 #define cudaHostAllocDefault 0x00
@@ -139,3 +141,6 @@ struct cudaDeviceProp {
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaEventInterprocess 0x04
+
+#define cudaEventRecordDefault 0x00
+#define cudaEventRecordExternal 0x01

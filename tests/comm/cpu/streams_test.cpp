@@ -107,6 +107,51 @@ TEST_P(Streams, TheCheckerSeesCollectives) {
   EXPECT_NE(reports[0].message.find("cudaMemset"), std::string::npos) << reports[0].message;
 }
 
+void sum(Rank& self, const Buffer<std::int32_t>& values, std::size_t count, const Stream& stream) {
+  EXPECT_NCCL(ncclSuccess, ncclAllReduce(values.span().data, values.span().data, count, ncclInt32,
+                                         ncclSum, self.comm, stream.get()));
+}
+
+// On two streams of one capture, between which only the communicator makes an order.
+TEST_P(Streams, CapturedCallsKeepTheirOrder) {
+  run_ranks(3, [](Rank& self) {
+    constexpr std::size_t kLarge = 6'000;
+    const Buffer<std::int32_t> values(std::vector<std::int32_t>(kLarge, 1));
+    const Stream other;
+    const Event forked, joined;
+    Capture capture(self.stream);
+    forked.record(self.stream);
+    other.wait(forked);
+    for (int i = 0; i < 6; ++i)
+      sum(self, values, i % 3 == 0 ? kLarge : 10, i % 2 == 0 ? other : self.stream);
+    joined.record(other);
+    self.stream.wait(joined);
+    const GraphExec step = capture.finish();
+    for (int launch = 0; launch < 3; ++launch) step.launch(self.stream);
+    self.stream.synchronize();
+    const std::vector<std::int32_t> result = values.download();
+    EXPECT_EQ(result[9], 387'420'489);   // 3^18
+    EXPECT_EQ(result[kLarge - 1], 729);  // 3^6
+  });
+}
+
+TEST_P(Streams, AGraphThatOutlivesItsCommunicatorIsNamed) {
+  for (const bool outlives : {false, true}) {
+    GraphExec step;
+    run_ranks(1, [&](Rank& self) {
+      const Buffer<std::int32_t> values(std::vector<std::int32_t>(10, 1));
+      Capture capture(self.stream);
+      sum(self, values, 10, self.stream);
+      step = capture.finish();
+      step.launch(self.stream);
+      self.stream.synchronize();
+      if (!outlives) step = GraphExec();
+    });
+    if (outlives) expect_reports(1, "graph outlives communicator", {"destroy it first"});
+    EXPECT_EQ(cpu::report_count(), 0u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Nccl, Streams, testing::Values("shared memory", "tcp"),
                          transport_test_name);
 

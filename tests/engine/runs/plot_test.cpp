@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <regex>
 
 #include "engine/runs/axis.h"
 #include "engine/runs/chart.h"
 #include "kernels/check.h"
 #include "tests/engine/runs/run_files.h"
+#include "tests/pattern.h"
 
 namespace annulus::runs {
 namespace {
@@ -97,23 +97,22 @@ TEST(Chart, NothingIsCutOrOverlaps) {
   chart.panels[1].curves[0].points = {{1, 1234567.5}, {10000, 1234568.5}};
   const std::string svg = draw(chart);
 
-  const std::regex size(R"re(viewBox="0 0 (\d+) (\d+)")re");
-  std::smatch found;
-  ASSERT_TRUE(std::regex_search(svg, found, size));
-  const double width = std::stod(found[1]), height = std::stod(found[2]);
+  const auto size = test::all_matches(svg, R"re(viewBox="0 0 (\d+) (\d+)")re");
+  ASSERT_EQ(size.size(), 1u);
+  const double width = std::stod(size[0][1]), height = std::stod(size[0][2]);
   EXPECT_EQ(width, 1000);
   struct Box {
     double left, right, top, bottom;
     std::string text;
   };
   std::vector<Box> boxes;
-  const std::regex text(
-      R"re(<text x="([\d.-]+)" y="([\d.-]+)" font-size="(\d+)" text-anchor="(\w+)"[^>]*>([^<]*)<)re");
-  for (std::sregex_iterator m(svg.begin(), svg.end(), text), end; m != end; ++m) {
-    const double x = std::stod((*m)[1]), y = std::stod((*m)[2]), font = std::stod((*m)[3]);
-    const double wide = text_width((*m)[5].str(), font);
-    const double left = (*m)[4] == "start" ? x : (*m)[4] == "end" ? x - wide : x - wide / 2;
-    boxes.push_back({left, left + wide, y - 0.8 * font, y, (*m)[5]});
+  const std::string text =
+      R"re(<text x="([\d.-]+)" y="([\d.-]+)" font-size="(\d+)" text-anchor="(\w+)"[^>]*>([^<]*)<)re";
+  for (const test::Groups& m : test::all_matches(svg, text)) {
+    const double x = std::stod(m[1]), y = std::stod(m[2]), font = std::stod(m[3]);
+    const double wide = text_width(m[5], font);
+    const double left = m[4] == "start" ? x : m[4] == "end" ? x - wide : x - wide / 2;
+    boxes.push_back({left, left + wide, y - 0.8 * font, y, m[5]});
   }
   ASSERT_GT(boxes.size(), 50u);
   for (const Box& a : boxes) {

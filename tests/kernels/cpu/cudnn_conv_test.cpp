@@ -9,6 +9,7 @@
 #include "kernels/conv.h"
 #include "kernels/cpu/cudart/reports.h"
 #include "kernels/cuda.h"
+#include "kernels/cudnn_engines.h"
 #include "kernels/cudnn_graph.h"
 #include "tests/kernels/cpu/bits.h"
 #include "tests/kernels/cpu/numbers.h"
@@ -125,10 +126,12 @@ TEST(CudnnConvolution, HasDilationsAndPaddingsOfTheirOwn) {
       .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {0, 2})
       .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {0, 1})
       .finalize();
-  const graph::Descriptor plan = graph::plan(
-      handle.get(), {graph::convolution_forward(convolution, graph::nhwc_tensor(1, 1, 2, 1, 7),
-                                                graph::nhwc_tensor(2, 3, 2, 1, 2),
-                                                graph::nhwc_tensor(3, 1, 3, 1, 8))});
+  const graph::Descriptor plan =
+      graph::plan(handle.get(),
+                  {graph::convolution_forward(convolution, graph::nhwc_tensor(1, 1, 2, 1, 7),
+                                              graph::nhwc_tensor(2, 3, 2, 1, 2),
+                                              graph::nhwc_tensor(3, 1, 3, 1, 8))},
+                  {.reduced_inputs = false});
   const std::vector<float> x = numbers(7 * 2, 1), w = numbers(3 * 2 * 2, 2);
   const Buffer<float> device_x(x), device_w(w), device_y(8 * 3);
   const Buffer<std::byte> workspace(std::size_t(graph::workspace_bytes(plan)));

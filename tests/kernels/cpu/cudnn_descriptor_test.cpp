@@ -11,6 +11,7 @@
 #include "kernels/conv.h"
 #include "kernels/cpu/cudart/reports.h"
 #include "kernels/cuda.h"
+#include "kernels/cudnn_engines.h"
 #include "kernels/cudnn_graph.h"
 
 namespace annulus {

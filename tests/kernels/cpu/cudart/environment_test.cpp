@@ -61,10 +61,18 @@ TEST(EnvironmentTest, AnInvalidValueIsRefusedWithWhatIsAccepted) {
             "threads, shuffled or shuffled:SEED, or unset it\ncudaErrorInvalidValue\n");
   for (const char* environment :
        {"ANNULUS_CPU_THREADS=0", "ANNULUS_CPU_CHECK=yes", "ANNULUS_CPU_MEMORY=1G",
-        "ANNULUS_CPU_FORMS=2", "ANNULUS_CPU_DEVICES=-1", "ANNULUS_CPU_THREAD_ORDER=random"}) {
+        "ANNULUS_CPU_FORMS=2", "ANNULUS_CPU_DEVICES=-1", "ANNULUS_CPU_THREAD_ORDER=random",
+        "ANNULUS_CPU_FIRST_DEVICE=64", "ANNULUS_CPU_DRIVER_VERSION=new"}) {
     EXPECT_NE(probe(environment, "status").find("cudaErrorInvalidValue\n"), std::string::npos)
         << environment;
   }
+}
+
+TEST(EnvironmentTest, ADriverOfAnOlderMajorVersionIsRefusedByEveryCall) {
+  for (const char* version : {"0", "11080"})
+    EXPECT_EQ(probe(std::string("ANNULUS_CPU_DRIVER_VERSION=") + version, "status"),
+              "cudaErrorInsufficientDriver\n");
+  EXPECT_EQ(probe("ANNULUS_CPU_DRIVER_VERSION=99000", "status"), "cudaSuccess\n");
 }
 
 TEST(EnvironmentTest, ThereMayBeNoDevice) {

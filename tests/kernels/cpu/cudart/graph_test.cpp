@@ -3,6 +3,7 @@
 
 #include "tests/kernels/cpu/cudart/device_test.h"
 #include "tests/kernels/cpu/cudart/test_kernels.h"
+#include "tests/pattern.h"
 
 namespace annulus::test {
 namespace {
@@ -114,7 +115,8 @@ TEST_F(GraphTest, UnjoinedCapture) {
   side.synchronize();
 }
 
-TEST_F(GraphTest, ARaceInsideAGraphIsReportedAtItsLaunch) {
+// A wait that is missing between two streams of the capture, as it would be in a step.
+TEST_F(GraphTest, ARaceInsideAGraphIsReportedAtItsLaunchWithTheStreamsOfTheCapture) {
   begin();
   fork();
   declare_write(main.get(), x.span());
@@ -123,9 +125,87 @@ TEST_F(GraphTest, ARaceInsideAGraphIsReportedAtItsLaunch) {
   const cudaGraphExec_t exec = end();
   EXPECT_EQ(cpu::report_count(), 0u);
   cudaGraphLaunch(exec, main.get());
-  expect_report("race", {"reading_kernel", "writing_kernel"});
+  const auto reports = cpu::reports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].kind, "race");
+  EXPECT_TRUE(test::contains(reports[0].message,
+                             "reading_kernel on stream (\\d+) in a graph reads .* behind "
+                             "writing_kernel on stream (?!\\1)\\d+ in a graph, which"))
+      << reports[0].message;
+  cpu::clear_reports();
   main.synchronize();
   cudaGraphExecDestroy(exec);
+}
+
+// The event is the host's: it can be waited for, queried and subtracted after each launch.
+TEST_F(GraphTest, AnEventOfTheHostIsRecordedByEachLaunch) {
+  const Event begin_time(true), end_time(true);
+  begin();
+  begin_time.stamp(main);
+  fill(main.get(), 3, x.span());
+  end_time.stamp(main);
+  scale(main.get(), 2, x.cspan(), y.span());
+  const cudaGraphExec_t exec = end();
+  float before = 0;
+  for (int launch = 0; launch < 3; ++launch) {
+    ASSERT_EQ(cudaGraphLaunch(exec, main.get()), cudaSuccess);
+    end_time.synchronize();
+    EXPECT_EQ(cudaEventQuery(end_time.get()), cudaSuccess);
+    const float time = end_time.milliseconds_since(begin_time);
+    EXPECT_GT(time, 0);
+    EXPECT_NE(time, before) << "not recorded again";
+    before = time;
+    EXPECT_EQ(x.download()[0], 3);  // the host has waited for the writer, not for the reader
+  }
+  main.synchronize();
+  cudaGraphExecDestroy(exec);
+}
+
+// What stands behind the event in the graph is not what the host has waited for.
+TEST_F(GraphTest, AnEventOfTheHostOrdersWhatIsBeforeItAlone) {
+  const Event between;
+  begin();
+  declare_write(main.get(), x.span());
+  between.stamp(main);
+  declare_write(main.get(), y.span());
+  const cudaGraphExec_t exec = end();
+  cudaGraphLaunch(exec, main.get());
+  between.synchronize();
+  declare_read(side.get(), x.cspan());
+  EXPECT_EQ(cpu::report_count(), 0u);
+  declare_read(side.get(), y.cspan());
+  expect_report("race", {"reading_kernel", "writing_kernel", "in a graph"});
+  main.synchronize();
+  side.synchronize();
+  cudaGraphExecDestroy(exec);
+}
+
+TEST_F(GraphTest, AnEventOfTheHostOrdersNoStreamOfTheCapture) {
+  const Event stamp;
+  EXPECT_EQ(cudaEventRecordWithFlags(stamp.get(), main.get(), cudaEventRecordExternal),
+            cudaErrorInvalidValue);  // there is no capture
+  stamp.record(main);
+  stamp.synchronize();
+  begin();
+  stamp.stamp(main);
+  EXPECT_EQ(cudaEventQuery(stamp.get()), cudaSuccess);                   // as it was before
+  EXPECT_EQ(cudaStreamWaitEvent(side.get(), stamp.get()), cudaSuccess);  // on what was before
+  EXPECT_EQ(cudaStreamWaitEvent(main.get(), stamp.get()), cudaErrorStreamCaptureIsolation);
+  EXPECT_EQ(end_badly(), cudaErrorStreamCaptureInvalidated);
+}
+
+TEST_F(GraphTest, AGraphMayBeDestroyedWhileItRuns) {
+  begin();
+  fork();
+  scale(side.get(), 2, x.cspan(), y.span());
+  fill(main.get(), 3, z.span());
+  join();
+  fill(main.get(), 1, x.span());
+  const cudaGraphExec_t exec = end();
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(cudaGraphLaunch(exec, main.get()), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  main.synchronize();
+  EXPECT_EQ(y.download()[0], 2);
 }
 
 TEST_F(GraphTest, ARaceBetweenAGraphAndAnotherStream) {
