@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 namespace annulus {
 namespace {

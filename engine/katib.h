@@ -5,7 +5,7 @@
 // Source: github.com/kubeflow/katib, pkg/metricscollector/v1beta1/file-metricscollector.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace annulus {

@@ -1,6 +1,8 @@
 // See report.h.
 #include "engine/report.h"
 
+#include <nlohmann/json.hpp>
+
 #include "comm/console.h"
 #include "engine/katib.h"
 

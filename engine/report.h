@@ -5,7 +5,7 @@
 // holds an epoch that is to come again.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "engine/metrics.h"

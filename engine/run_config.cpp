@@ -3,6 +3,7 @@
 #include "engine/run_config.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "engine/build_info.h"
 #include "engine/model/models.h"

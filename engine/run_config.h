@@ -2,7 +2,7 @@
 // machine. Called by `annulus train`.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "engine/tensorboard.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <chrono>

@@ -2,6 +2,7 @@
 #include "engine/trace.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

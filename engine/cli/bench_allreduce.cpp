@@ -2,6 +2,7 @@
 #include "engine/cli/bench_allreduce.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <optional>
 

@@ -3,8 +3,9 @@
 // it needs: completing starts no program. Called by main for `annulus completion`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "engine/cli/cli11.h"
 
 namespace annulus {
 

@@ -1,6 +1,7 @@
 // The script for bash, which needs no bash-completion package. In it `command` is the path of the
 // command that was typed so far, "bench allreduce", and `previous` the option that a value is for.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "engine/cli/completion.h"
 #include "engine/cli/option_facts.h"

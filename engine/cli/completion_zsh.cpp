@@ -1,6 +1,7 @@
 // The script for zsh: a function for each command, in the words of zsh's own _arguments. It may lie
 // in $fpath as _annulus or be read by `source`.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #include "engine/cli/data.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

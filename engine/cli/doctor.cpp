@@ -2,6 +2,7 @@
 #include "engine/cli/doctor.h"
 
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdlib>
 

@@ -1,8 +1,7 @@
 // The options and the run of `annulus doctor`. Called by main.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "engine/cli/cli11.h"
 #include "engine/doctor/doctor.h"
 
 namespace annulus {

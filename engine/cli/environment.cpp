@@ -2,6 +2,7 @@
 #include "engine/cli/environment.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>

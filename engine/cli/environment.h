@@ -3,9 +3,10 @@
 // --help-env, and by the man page.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "engine/cli/cli11.h"
 
 namespace annulus {
 

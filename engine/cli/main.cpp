@@ -1,6 +1,7 @@
 // The annulus program: parses, runs a subcommand, turns errors into one line and a documented exit
 // code. The only place that chooses an exit code.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdlib>
 #include <exception>

@@ -2,6 +2,7 @@
 #include "engine/cli/man_page.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "comm/terminal.h"
 #include "engine/build_info.h"

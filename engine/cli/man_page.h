@@ -2,8 +2,9 @@
 // the environment knobs. Called by main for `annulus man`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "engine/cli/cli11.h"
 
 namespace annulus {
 

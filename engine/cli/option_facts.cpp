@@ -2,6 +2,7 @@
 #include "engine/cli/option_facts.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -7,9 +7,10 @@
 // as it is, "sgd|adam|adamw" or "N|auto". Without an option_text it follows from the type.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "engine/cli/cli11.h"
 
 namespace annulus {
 

@@ -3,10 +3,10 @@
 // model's recipe. Called by main alone.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
+#include "engine/cli/cli11.h"
 #include "engine/cli/rank_options.h"
 #include "engine/train_plan.h"
 

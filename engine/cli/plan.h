@@ -1,9 +1,9 @@
 // `annulus plan`: what a training step would be on a GPU that need not be there. Called by main.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "engine/cli/cli11.h"
 #include "engine/replacements.h"
 
 namespace annulus {

@@ -2,11 +2,11 @@
 // by the subcommands that run on several ranks.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "comm/identity.h"
+#include "engine/cli/cli11.h"
 
 namespace annulus {
 

@@ -2,6 +2,7 @@
 #include "engine/cli/runs.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // The options and the runs of `annulus runs` and `annulus plot`. Called by main.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "engine/cli/cli11.h"
 #include "engine/runs/plot.h"
 
 namespace annulus {

@@ -2,6 +2,7 @@
 #include "engine/cli/saved_options.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -4,10 +4,10 @@
 // parsing and running.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 
+#include "engine/cli/cli11.h"
 #include "engine/cli/options.h"
 
 namespace annulus {

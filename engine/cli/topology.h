@@ -2,9 +2,9 @@
 // main.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "engine/cli/cli11.h"
 #include "engine/cli/rank_options.h"
 
 namespace annulus {

@@ -1,6 +1,7 @@
 // `annulus train`: what it is about to do is worked out and checked on every rank before the
 // trainer begins; where a run goes on, rank 0 reads the checkpoint and tells the others.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <cstring>

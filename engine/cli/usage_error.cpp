@@ -2,6 +2,7 @@
 #include "engine/cli/usage_error.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 

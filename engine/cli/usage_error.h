@@ -2,8 +2,9 @@
 // that was probably meant. Called by main.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "engine/cli/cli11.h"
 
 namespace annulus {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <string>
