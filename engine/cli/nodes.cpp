@@ -46,7 +46,7 @@ int worker_port(const DiscoveryFlags& flags) {
   if (flags.worker_port) return *flags.worker_port;
   const char* text = std::getenv(kWorkerPortVariable);
   if (!text || !*text) return kWorkerPort;
-  return parse_endpoint(kWorkerPortVariable, fmt::format("*:{}", text)).port;
+  return parse_endpoint(kWorkerPortVariable, fmt::format("worker-0:{}", text)).port;
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {

@@ -190,6 +190,8 @@ TEST_F(NodesProgram, AnEvaluatorEndsWellAParameterServerDoesNot) {
 TEST_F(NodesProgram, TheWorkerPortIsTheEnvironmentsOrTheFlags) {
   const std::string nodes = "topology --workers 10.0.0.1:7,10.0.0.2:7 --index 0 --format torchrun";
   EXPECT_NE(run(nodes).out.find("PET_MASTER_PORT=7"), std::string::npos);
+  const Outcome told = run("topology", "TF_WORKER_PORT=23456");
+  EXPECT_EQ(told.code, 0) << told.err;
   const Outcome wrong = run("topology", "TF_WORKER_PORT=99999");
   EXPECT_EQ(wrong.code, 2) << wrong.err;
   EXPECT_NE(wrong.err.find("TF_WORKER_PORT"), std::string::npos) << wrong.err;
