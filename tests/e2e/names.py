@@ -62,9 +62,14 @@ class Dnsmasq:
 
     def publish(self, name: str, addresses: list[str]) -> None:
         """From now on `name` has these addresses; without any there is no such name."""
-        self._published[name] = addresses
-        self._write()
-        self._server.send_signal(signal.SIGHUP)
+        self.publish_only({**self._published, name: addresses})
+
+    def publish_only(self, names: dict[str, list[str]]) -> None:
+        """From now on these names are there, and no others."""
+        if names != self._published:
+            self._published = names
+            self._write()
+            self._server.send_signal(signal.SIGHUP)
 
 
 class Scripted:

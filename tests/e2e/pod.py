@@ -36,7 +36,7 @@ class Life:
         self.started: Optional[float] = None
         self.ended: Optional[float] = None
         self.code: Optional[int] = None  # None: did not end by itself
-        self._container: Optional[subprocess.Popen[bytes]] = None
+        self.process: Optional[subprocess.Popen[bytes]] = None
         self._write_files(scenario)
         self._pause = subprocess.Popen(
             ["unshare", "--net", "--uts", "--ipc", "sh", "-c", _PAUSE, "pause", pod.name],
@@ -51,24 +51,31 @@ class Life:
         (self.folder / "resolv.conf").write_text(
             f"nameserver {network.dns_server(scenario.family)}\n"
             f"search {' '.join(search)}\noptions ndots:5\n", "ascii")
-        own = [f"{address}\t{self.pod.name}.{scenario.zone}\t{self.pod.name}\n"
-               for address in self.address.all()]
+        own = [f"{address}\t{self._own_names(scenario)}\n" for address in self.address.all()]
         (self.folder / "hosts").write_text(
             "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n" + "".join(own), "ascii")
+
+    def _own_names(self, scenario: Scenario) -> str:
+        """As the pod's own /etc/hosts has them."""
+        return f"{self.pod.name}.{scenario.zone}\t{self.pod.name}"
+
+    def _container(self) -> list[str]:
+        """What runs in namespaces of the container's own and becomes the command."""
+        files = [str(self.folder / "resolv.conf"), os.path.realpath("/etc/resolv.conf"),
+                 str(self.folder / "hosts"), os.path.realpath("/etc/hosts"), str(self.folder)]
+        return ["sh", "-c", _CONTAINER, "container", *files, *self.pod.command]
 
     def start(self, now: float) -> None:
         """Starts the command."""
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment.update(HOSTNAME=self.pod.name, KUBERNETES_SERVICE_HOST="10.96.0.1",
                            KUBERNETES_SERVICE_PORT="443", **self.pod.environment)
-        files = [str(self.folder / "resolv.conf"), os.path.realpath("/etc/resolv.conf"),
-                 str(self.folder / "hosts"), os.path.realpath("/etc/hosts"), str(self.folder)]
         sandbox = f"/proc/{self._pause.pid}/ns/"
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self._container = subprocess.Popen(
+            self.process = subprocess.Popen(
                 ["nsenter", f"--net={sandbox}net", f"--uts={sandbox}uts", f"--ipc={sandbox}ipc",
                  "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                 "sh", "-c", _CONTAINER, "container", *files, *self.pod.command],
+                 *self._container()],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
                 start_new_session=True)
         self.started = now
@@ -79,24 +86,25 @@ class Life:
 
     def watch(self, now: float) -> None:
         """Takes note of its end."""
-        if self.running() and self._container is not None:
-            code = self._container.poll()
+        if self.running() and self.process is not None:
+            code = self.process.poll()
             if code is not None:
                 self.ended = now
                 self.code = code if code >= 0 else 128 - code
 
     def terminate(self) -> None:
         """SIGTERM to process 1, as when the pod is deleted."""
-        if self._container is None:
+        if self.process is None or not self.running():
             return
-        children = pathlib.Path(f"/proc/{self._container.pid}/task/{self._container.pid}/children")
-        subprocess.run(["kill", "-TERM", *children.read_text("ascii").split()], check=False)
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        subprocess.run(["kill", "-TERM", *children.read_text("ascii").split()],
+                       stderr=subprocess.DEVNULL, check=False)  # it may just have ended
 
     def kill(self) -> None:
         """SIGKILL to all its processes; the network tells the peers that connections have ended."""
-        if self._container is not None:
-            self._container.kill()
-            self._container.wait()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
     def remove(self) -> None:
         """The sandbox, too: nothing answers at its address any more."""

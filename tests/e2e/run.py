@@ -75,14 +75,11 @@ def _outcome(life: dict[str, Any]) -> Outcome:
                    err=_text(folder / "stderr"))
 
 
-def run(scenario: dict[str, Any], program: str, folder: pathlib.Path, show: bool = False) -> Result:
-    """Plays the scenario in the folder, which must be empty. Raises ScenarioError for one that is
-    none and RuntimeError where the node itself fails."""
-    limit = read_scenario(scenario, program).time_limit + ROOM
-    (folder / "scenario.json").write_text(
-        json.dumps({"scenario": scenario, "program": program}), "utf-8")
-    command = [*NAMESPACES, sys.executable, str(HERE / "node.py"), str(folder)]
-    with subprocess.Popen(command + ["--show"] * show, start_new_session=True) as node:
+def in_namespaces(script: pathlib.Path, words: list[str], limit: float) -> None:
+    """Runs a Python script as process 1 of namespaces of its own, for `limit` seconds at most.
+    Raises RuntimeError where it fails."""
+    command = [*NAMESPACES, sys.executable, str(script), *words]
+    with subprocess.Popen(command, start_new_session=True) as node:
         try:
             code = node.wait(limit)
         except subprocess.TimeoutExpired:
@@ -91,6 +88,15 @@ def run(scenario: dict[str, Any], program: str, folder: pathlib.Path, show: bool
             node.kill()
     if code != 0:
         raise RuntimeError(f"the node of the pods ended with {code}")
+
+
+def run(scenario: dict[str, Any], program: str, folder: pathlib.Path, show: bool = False) -> Result:
+    """Plays the scenario in the folder, which must be empty. Raises ScenarioError for one that is
+    none and RuntimeError where the node itself fails."""
+    limit = read_scenario(scenario, program).time_limit + ROOM
+    (folder / "scenario.json").write_text(
+        json.dumps({"scenario": scenario, "program": program}), "utf-8")
+    in_namespaces(HERE / "node.py", [str(folder)] + ["--show"] * show, limit)
     result = json.loads(_text(folder / "result.json"))
     pods = {key: [_outcome(life) for life in lives] for key, lives in result["pods"].items()}
     return Result(pods, result["seconds"], result["events_missed"], _text(folder / "dns.log"))

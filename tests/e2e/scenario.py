@@ -71,8 +71,8 @@ class Scenario:
 
     @property
     def zone(self) -> str:
-        """The domain below which the job's pods have their names."""
-        return f"{self.job}.{self.namespace}.svc.{self.domain}"
+        """Below which the job's pods have their names; without a job, the namespace's."""
+        return f"{self.job}.{self.namespace}.svc.{self.domain}".lstrip(".")
 
 
 def _known(text: dict[str, Any], where: str, keys: set[str]) -> None:

@@ -12,16 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+import kustomize
 import pod_rules
+from kustomize import K8S, ROOT, ManifestError, yaml
 
-try:
-    import yaml
-except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(77)
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-K8S = ROOT / "k8s"
 OVERLAYS = pathlib.Path(__file__).resolve().parent / "overlays"  # each component over all that it is for
 TRAINER = ["trainer-v2.0.0", "trainer-v2.1.0", "trainer-v2.2.0", "trainer-v2.3.0"]
 OPERATOR = ["training-operator-v1.9.2", "training-operator-v1.9.4"]
@@ -69,26 +63,16 @@ def sources():
             yield path
 
 
-class StrictLoader(yaml.SafeLoader):
-    """As kustomize reads: a key that stands twice is an error."""
-
-    def construct_mapping(self, node, deep=False):
-        keys = [key.value for key, _ in node.value]
-        expect(len(keys) == len(set(keys)), f"a key stands twice: {keys}{node.start_mark}")
-        return super().construct_mapping(node, deep)
-
-
 def name_of(path):
     return str(path.relative_to(K8S if K8S in path.parents else OVERLAYS.parent))
 
 
 def build(path):
-    if path.is_file():
-        return [document for document in yaml.load_all(path.read_text(), StrictLoader) if document]
-    result = subprocess.run(["kubectl", "kustomize", str(path)], capture_output=True, text=True, check=False)
-    expect(result.returncode == 0, f"{path}: {result.stderr.strip()}")
-    expect("deprecated" not in result.stderr, f"{path}: {result.stderr.strip()}")
-    return list(yaml.safe_load_all(result.stdout))
+    try:
+        return kustomize.build(path)
+    except ManifestError as error:
+        expect(False, error)
+        return []
 
 
 def permanent_codes():
@@ -202,8 +186,9 @@ def table_of(rows):
 
 
 def main():
-    if not shutil.which("kubectl"):
-        print("skipped: no kubectl")
+    reason = kustomize.skip_reason()
+    if reason:
+        print(f"skipped: {reason}")
         sys.exit(77)
     pages = [subprocess.run([sys.argv[1], *words], capture_output=True, text=True, check=True).stdout
              for words in (["train", "--help"], ["--help-env"])]
