@@ -8,6 +8,9 @@ find_package(Protobuf REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(cares REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(CURL REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+find_package(civetweb REQUIRED)
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)  # optional: `mpirun annulus train`
 find_package(ibverbs)  # optional: `annulus doctor` reads InfiniBand with it

@@ -61,6 +61,7 @@ Hello hello_of(const Identity& identity, const ControlOptions& options) {
 }
 
 std::unique_ptr<ControlChannel> join_rank_0(const Hello& hello, const ControlOptions& options) {
+  if (options.at_the_door) options.at_the_door();
   Applicant::Seat seat = Applicant(hello, options).find_seat();
   return std::make_unique<Member>(std::move(seat.connection), seat.welcome.host, options);
 }
@@ -99,6 +100,7 @@ std::unique_ptr<ControlChannel> join_as_rank_0(const Hello& hello, const Control
   const auto ranks = static_cast<int>(hello.world);
   make_room_for_connections(hello.world, hello.world + Hub::most_guests(ranks));
   Socket listener = listener_of(hello, options);
+  if (options.at_the_door) options.at_the_door();
   ControlOptions quiet = options;
   quiet.progress = nullptr;  // the hub tells it
   std::array<int, 2> ends{};

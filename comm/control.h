@@ -60,6 +60,8 @@ struct ControlOptions {
   // Rank 0: words about ranks that are absent, for progress and for the refusal at the deadline;
   // never waits. Without it ranks are listed by number.
   std::function<std::string(const std::vector<int>& ranks)> absent;
+  // Once: rank 0 listens, any other rank begins to look for it. Called from join()'s thread.
+  std::function<void()> at_the_door;
   // A line every few seconds while the rendezvous waits. Called from the channel's thread.
   std::function<void(const std::string& line)> progress;
   std::chrono::milliseconds rendezvous_timeout{60'000};  // until all ranks are here

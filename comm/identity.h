@@ -30,7 +30,8 @@ struct Identity {
 
   // Where nodes (pods) found each other, each with as many ranks: which this one is, and how many.
   std::optional<int> node, nodes;
-  bool counted = false;  // the nodes were counted in DNS, not told
+  bool counted = false;                     // the nodes were counted in DNS, not told
+  std::optional<double> discovery_seconds;  // until the nodes were known
   int ranks_a_node() const { return nodes ? world / *nodes : 1; }
 
   bool alone() const { return world == 1; }

@@ -50,6 +50,8 @@ void complete_annulus_launcher(const Variables& variables, Identity& identity) {
   identity.node = variables.number(launcher_environment::node);
   identity.nodes = variables.number(launcher_environment::nodes);
   identity.counted = variables.text(launcher_environment::counted) == "1";
+  if (const std::optional<int> milliseconds = variables.number(launcher_environment::discovery))
+    identity.discovery_seconds = *milliseconds / 1000.;
   const std::string where = variables.text(launcher_environment::rendezvous);
   if (!where.empty())
     set_rendezvous(identity, parse_endpoint(launcher_environment::rendezvous, where));
@@ -120,6 +122,7 @@ DeclaredEnvironment::Table launcher_variables() {
            {launcher_environment::node, "", "set by annulus", "index of its node"},
            {launcher_environment::nodes, "", "set by annulus", "nodes in all"},
            {launcher_environment::counted, "", "set by annulus", "1: nodes were counted in DNS"},
+           {launcher_environment::discovery, "", "set by annulus", "ms until nodes were known"},
            {launcher_environment::job, "", "set by annulus", "name of the run"},
            {"MASTER_ADDR", "", "set by torchrun or a script", "host of rank 0"},
            {"MASTER_PORT", "", "set by torchrun or a script",

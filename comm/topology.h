@@ -21,6 +21,7 @@ struct Topology {
   bool counted =
       false;        // the number of workers was found in DNS, not told: a later one is an error
   std::string job;  // may be empty
+  double discovery_seconds = 0;  // until all of this was known
 
   int nodes() const { return static_cast<int>(workers.size()); }
   bool complete() const {

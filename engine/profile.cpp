@@ -122,19 +122,23 @@ OverlapReport Profile::report(ControlChannel& control) const {
   return report;
 }
 
+double bus_bandwidth(const BucketReport& bucket, std::size_t ranks) {
+  const double factor = 2 * (double(ranks) - 1) / double(ranks);
+  return bucket.transfer > 0 ? double(bucket.bytes) * factor / bucket.transfer * 1e3 : 0;
+}
+
 std::string bucket_table(const OverlapReport& report, std::size_t ranks) {
   std::string table =
       fmt::format("{:>6} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "bucket", "size",
                   "ready", "started", "ended", "waiting", "transfer", "exposed", "busbw");
   table += fmt::format("{:>6} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "", "", "(ms)",
                        "(ms)", "(ms)", "(ms)", "(ms)", "(ms)", "(GB/s)");
-  const double factor = 2 * (double(ranks) - 1) / double(ranks);
   for (std::size_t b = 0; b < report.buckets.size(); ++b) {
     const BucketReport& r = report.buckets[b];
     table +=
         fmt::format("{:>6} {:>10} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.2f}\n",
                     b, format_bytes(r.bytes), r.ready, r.started, r.ended, r.waiting, r.transfer,
-                    r.exposed, r.transfer > 0 ? double(r.bytes) * factor / r.transfer * 1e-6 : 0);
+                    r.exposed, bus_bandwidth(r, ranks) * 1e-9);
   }
   return table;
 }

@@ -67,6 +67,9 @@ class Profile {
 // Median over steps of the time in layers.
 double compute_time(const std::deque<StepTimes>& steps);
 
+// Bytes a second as nccl-tests count them: what a bus carries in a ring, whatever the ranks.
+double bus_bandwidth(const BucketReport& bucket, std::size_t ranks);
+
 // The table at the end of a run, a line a bucket.
 std::string bucket_table(const OverlapReport& report, std::size_t ranks);
 

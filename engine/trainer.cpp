@@ -16,6 +16,7 @@
 #include "engine/batch_fit.h"
 #include "engine/checkpoint_interval.h"
 #include "engine/exchange.h"
+#include "engine/live_run.h"
 #include "engine/model/models.h"
 #include "engine/model_file.h"
 #include "engine/precision.h"
@@ -223,6 +224,7 @@ class Training {
     history_.push_back(metrics);
     evaluated_ = true;
     if (world_.first()) report(metrics);
+    if (world_.live) world_.live->epoch_done(metrics);
   }
 
   void begin_next_epoch() {
@@ -341,6 +343,7 @@ class Training {
     state_.hits += result.accuracy * double(result.samples);
     profile_.add(times);
     if (world_.first()) progress_.step_done(result.samples, result.loss);
+    if (world_.live) world_.live->step_done(result, times);
   }
 
   // Nothing is left to halve, and still a gradient was not finite.

@@ -9,10 +9,13 @@
 
 namespace annulus {
 
+class LiveRun;
+
 struct World {
   Identity identity;
   ControlOptions deadlines;  // how the channel was joined; its waits hold for NCCL too
   std::unique_ptr<ControlChannel> control;  // null: this rank is alone
+  LiveRun* live = nullptr;                  // is told how the run stands; null: nobody looks
 
   int rank() const { return identity.rank; }
   int ranks() const { return identity.world; }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -106,9 +108,12 @@ DiscoveryOptions discovery_options(const RankOptions& options) {
 
 Topology find_topology(const NodeIdentity& node, const RankOptions& options) {
   if (!node.note.empty()) note(fmt::format("annulus: {}\n", node.note));
+  const auto began = std::chrono::steady_clock::now();
   Topology topology = discover(node, discovery_options(options), [](const std::string& line) {
     note(fmt::format("annulus: {}\n", line));
   });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  topology.discovery_seconds = took.count();
   topology.local_ranks = local_ranks_of(node, options.ranks, topology);
   note(fmt::format(
       "annulus: node {} of {} ({}{}), {} here, worker 0 at {}\n", topology.index, topology.nodes(),
@@ -133,6 +138,7 @@ Identity become_rank(const NodeIdentity& node, const Topology& topology) {
   identity.node = topology.index;
   identity.nodes = topology.nodes();
   identity.counted = topology.counted;
+  identity.discovery_seconds = topology.discovery_seconds;
   return identity;
 }
 
@@ -152,6 +158,8 @@ LaunchPlace launch_place(const Topology& topology, double seconds_to_meet) {
     variables.emplace_back(launcher_environment::node, std::to_string(topology.index));
     variables.emplace_back(launcher_environment::nodes, std::to_string(topology.nodes()));
     variables.emplace_back(launcher_environment::counted, topology.counted ? "1" : "");
+    variables.emplace_back(launcher_environment::discovery,
+                           std::to_string(std::lround(1000 * topology.discovery_seconds)));
     return variables;
   };
   return place;

@@ -178,6 +178,10 @@ void add_output_options(CLI::App& app, TrainCommand& c) {
   add(app, group, "--katib-metrics", c.options.katib_metrics,
       "for Katib's JSON file collector: a line of strings an epoch")
       ->option_text("FILE");
+  add(app, group, "--metrics-port", c.ranks.metrics_port,
+      "serve /metrics (Prometheus), /healthz and /readyz there, by the first rank of each pod "
+      "(default: none is served)")
+      ->check(CLI::Range(1, 65535));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct RankOptions {
   std::optional<double> rendezvous_timeout;  // seconds; not told: 60, in a pod what discovery left
   double peer_timeout = 5;                   // seconds
   std::string job, generation, secret_file;
+  int metrics_port = 0;  // of this pod; 0: none is served
 };
 
 void add_rank_options(CLI::App& app, RankOptions& options);

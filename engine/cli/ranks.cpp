@@ -23,6 +23,8 @@
 #include "data/file.h"
 #include "engine/build_info.h"
 #include "engine/cli/nodes.h"
+#include "engine/live_run.h"
+#include "engine/observe/metrics_server.h"
 #include "kernels/environment.h"
 
 namespace annulus {
@@ -99,16 +101,28 @@ struct Start {
   const std::vector<std::string>& command_line;
   std::vector<Fact> facts;
   const std::function<int(World&)>& work;
+  LiveRun live{};
+  std::unique_ptr<MetricsServer> server{};
+
+  void serve() {
+    if (options.metrics_port && !server) server = MetricsServer::start(options.metrics_port, live);
+  }
 };
 
-int run_alone(const Start& start) {
+int run_alone(Start& start) {
   const std::string& ranks = start.options.ranks;
   const int wanted = ranks.empty()     ? start.options.ranks_if_alone
                      : ranks == "auto" ? device_count()
                                        : std::stoi(ranks);
-  if (wanted > 1) return launch({.ranks = wanted, .command = start.command_line});
+  if (wanted > 1) {
+    start.server.reset();
+    return launch({.ranks = wanted, .command = start.command_line});
+  }
+  start.serve();
+  start.live.at_the_door();
   device_count();
   World world;
+  world.live = &start.live;
   return start.work(world);
 }
 
@@ -160,9 +174,13 @@ std::function<std::string(const std::vector<int>&)> words_about_absent(const Ide
   };
 }
 
-int run_as_rank(const Start& start, Identity identity, double seconds_to_meet) {
+int run_as_rank(Start& start, Identity identity, double seconds_to_meet) {
   World world{.identity = std::move(identity), .deadlines = {}, .control = nullptr};
+  world.live = &start.live;
+  start.live.is_rank(world.rank(), world.ranks(), world.identity.discovery_seconds);
+  if (serves_metrics(world.identity)) start.serve();
   world.deadlines = control_options(start, world.identity, seconds_to_meet);
+  world.deadlines.at_the_door = [&start] { start.live.at_the_door(); };
   if (world.first()) world.deadlines.absent = words_about_absent(world.identity, start.options);
   share_cpu_device(world.identity);
   socket_interfaces();  // throws where NCCL_SOCKET_IFNAME matches nothing, before a device is
@@ -171,6 +189,9 @@ int run_as_rank(const Start& start, Identity identity, double seconds_to_meet) {
   world.deadlines.facts = start.facts;
   add_common_facts(world.identity, world.deadlines.facts);
   world.control = ControlChannel::join(world.identity, world.deadlines);
+  const PeersCounted peers(start.live, [&control = *world.control, others = world.ranks() - 1] {
+    return others - (control.lost() ? 1 : 0);
+  });
   int code = 0;
   try {
     code = start.work(world);
@@ -183,13 +204,15 @@ int run_as_rank(const Start& start, Identity identity, double seconds_to_meet) {
 }
 
 // Where a node has one rank it is this process itself, else this becomes their launcher.
-int run_as_node(const Start& start, const NodeIdentity& node) {
+int run_as_node(Start& start, const NodeIdentity& node) {
+  start.serve();
   const Deadline deadline = after(milliseconds(start.options.discovery.timeout));
   const Topology topology = find_topology(node, start.options);
   const bool several_here = topology.local_ranks > 1;
   // A node that counted itself alone still listens: for the one that comes later.
   const bool alone = topology.nodes() == 1 && !topology.counted;
   if (alone && !several_here) return run_alone(start);
+  if (several_here) start.server.reset();  // the port is the first rank's now
   LaunchOptions here{.ranks = topology.local_ranks, .command = start.command_line};
   if (alone) return launch(here);
 
@@ -234,7 +257,7 @@ void tell_who_started(const Identity& identity) {
 
 int run_as_ranks(const RankOptions& options, const std::vector<std::string>& command_line,
                  std::vector<Fact> facts, const std::function<int(World&)>& work) {
-  const Start start{options, command_line, std::move(facts), work};
+  Start start{options, command_line, std::move(facts), work};
   const Place place = detect_place(options.identity, surroundings(options));
   if (const auto* evaluator = std::get_if<EvaluatorTask>(&place)) {
     note(

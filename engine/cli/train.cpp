@@ -4,8 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <system_error>
 
 #include "comm/console.h"
 #include "comm/nccl_settings.h"
@@ -14,6 +17,8 @@
 #include "engine/cli/device.h"
 #include "engine/cli/ranks.h"
 #include "engine/cli/saved_options.h"
+#include "engine/live_run.h"
+#include "engine/observe/status_reporter.h"
 #include "engine/outcome.h"
 #include "engine/precision.h"
 #include "engine/report.h"
@@ -110,6 +115,21 @@ void set_up_nccl(const TrainOptions& options, const World& world, const RunFolde
   send_nccl_log_to(folder.path());
 }
 
+// On rank 0 of a TrainJob whose controller wants to know.
+std::unique_ptr<StatusReporter> report_status(const World& world) {
+  if (!world.first() || !world.live) return nullptr;
+  const auto warn = [](const std::string& line) { note(fmt::format("annulus: {}\n", line)); };
+  const std::optional<StatusServer> server =
+      status_server_of([](const char* name) { return std::getenv(name); }, warn);
+  if (!server) return nullptr;
+  try {
+    return std::make_unique<StatusReporter>(*server, *world.live, warn, StatusReporter::Pace{});
+  } catch (const std::system_error& error) {
+    warn(fmt::format("the TrainJob's status is not reported: no thread: {}", error.what()));
+    return nullptr;
+  }
+}
+
 int train_as_rank(const TrainCommand& command, World& world,
                   const std::vector<std::string>& command_line) {
   const TrainOptions& options = command.options;
@@ -141,6 +161,8 @@ int train_as_rank(const TrainCommand& command, World& world,
     folder = RunFolder(world.control->broadcast(where));
     set_up_nccl(options, world, folder);
   }
+  if (world.live) world.live->training_begins(options.model, plan);
+  const std::unique_ptr<StatusReporter> status = report_status(world);
   TrainResult result;
   try {
     result = train(options, plan, data, world, folder, resumed.checkpoint);
@@ -149,7 +171,11 @@ int train_as_rank(const TrainCommand& command, World& world,
     throw;
   }
   if (starts) starts->ended(result.stopped_by ? "stopped" : "done", result.updates);
-  if (!result.stopped_by) return static_cast<int>(ExitCode::done);
+  if (!result.stopped_by) {
+    if (world.live) world.live->finished();
+    if (status) status->finish();
+    return static_cast<int>(ExitCode::done);
+  }
   if (world.identity.speaks())
     note(fmt::format(
         "annulus: stopped by SIG{} after update {} of {}; go on with: annulus train "
