@@ -30,6 +30,8 @@ CLAIMS = {
     "batch.volcano.sh/v1alpha1": VOLCANO,
     "scheduling.volcano.sh/v1beta1": VOLCANO,
     "jobset.x-k8s.io/v1alpha2": JOBSET,
+    "kubeflow.org/v1beta1": ["katib-master"],
+    "monitoring.coreos.com/v1": ["prometheus-operator"],
 }
 # Manifests that need a later release than their group's first: what was not there before.
 LATER = {
@@ -127,6 +129,18 @@ def jobset_of(runtime):
             "spec": runtime["spec"]["template"]["spec"]}
 
 
+def trial_of(experiment):
+    """What Katib makes of an Experiment, its parameters at their first values."""
+    spec = experiment["spec"]
+    spaces = {parameter["name"]: parameter["feasibleSpace"] for parameter in spec["parameters"]}
+    text = yaml.safe_dump({**spec["trialTemplate"]["trialSpec"], "metadata": {"name": "trial"}})
+    for parameter in spec["trialTemplate"]["trialParameters"]:
+        space = spaces.pop(parameter["reference"])
+        text = text.replace(f"${{trialParameters.{parameter['name']}}}", space.get("min") or space["list"][0])
+    expect("${" not in text and not spaces, f"{experiment['metadata']['name']}: parameters left over: {spaces} {text}")
+    return yaml.safe_load(text)
+
+
 def claims_of(name, manifest):
     group = manifest["apiVersion"]
     if group.startswith("trainer.kubeflow.org"):
@@ -204,6 +218,8 @@ def main():
             manifests.append((name, manifest))
             if manifest["kind"].endswith("TrainingRuntime"):
                 manifests.append((name, jobset_of(manifest)))
+            if manifest["kind"] == "Experiment":
+                manifests.append((name, trial_of(manifest)))
     expect(manifests, "no manifests")
 
     shared, python = os.environ.get("ANNULUS_SHARED", ""), interpreter()
