@@ -22,6 +22,7 @@ import launched  # noqa: E402
 import pod_spec  # noqa: E402
 from objects import Objects  # noqa: E402
 from operators import operator  # noqa: E402
+from trainer import TrainJob  # noqa: E402
 from users import the  # noqa: E402
 
 Change = Callable[[list[Any]], None]
@@ -165,6 +166,22 @@ class Environment(unittest.TestCase):
             if fixture["case"] in CASES:
                 with self.subTest(fixture["case"]):
                     self._check(fixture)
+
+    def test_a_release_that_merges_resources_tells_the_same(self) -> None:
+        """Trainer 2.3 merges resourcesPerNode into the runtime's, the releases before replace."""
+        runtimes = {runtime["metadata"]["name"]: runtime
+                    for part in sorted((kustomize.K8S / "trainer/runtimes").iterdir())
+                    for runtime in kustomize.build(part)}
+        paths = sorted((kustomize.K8S / "trainer/jobs").glob("*.yaml"))
+        self.assertTrue(paths)
+        for path in paths:
+            (job,) = kustomize.build(path)
+            runtime = runtimes[job["spec"]["runtimeRef"]["name"]]
+            nodes = []
+            for merges in (False, True):
+                spec = TrainJob(runtime, job, merges).spec["replicatedJobs"]
+                nodes.append([replicated["template"]["spec"] for replicated in spec])
+            self.assertEqual(nodes[0], nodes[1], path)
 
     def test_names_of_pods(self) -> None:
         """Two manifests' own, to their last letter."""

@@ -100,6 +100,10 @@ def _mpi_never(objects: list[Any]) -> None:
     the(objects, "MPIJob")["spec"]["mpiReplicaSpecs"]["Worker"]["restartPolicy"] = "Never"
 
 
+def _mpi_keeps_its_pods(objects: list[Any]) -> None:
+    the(objects, "MPIJob")["spec"]["runPolicy"]["cleanPodPolicy"] = "None"
+
+
 class Planted(launched.LauncherTest):
     """Each bug, and the check that must fail."""
 
@@ -150,6 +154,10 @@ class Planted(launched.LauncherTest):
 
     def test_workers_of_mpi_that_never_restart(self) -> None:
         self._found("mpijob-v1", _mpi_never, "check_resumes", "'Failed' != 'Complete'")
+
+    def test_workers_of_mpi_that_stay(self) -> None:
+        self._found("mpijob-v2beta1", _mpi_keeps_its_pods, "check_bits", "cifar10-worker-0", 2, 1,
+                    launched.SHORT)
 
 
 def main() -> None:

@@ -40,6 +40,8 @@ class Pod:
     created: float
     ready: bool = False
     deleted: Optional[float] = None  # when its deletion was asked for
+    hook: Optional[subprocess.Popen[bytes]] = None  # preStop, which SIGTERM waits for
+    told: bool = False  # of its deletion, by SIGTERM
     restarts: int = 0
     ends: list[dict[str, Any]] = field(default_factory=list)  # of each start of the container
 
@@ -121,11 +123,18 @@ class Cluster(Objects):
         return pod
 
     def delete(self, pod: Pod) -> None:
-        """SIGTERM, and SIGKILL when its grace period is over; it is gone when it has ended."""
-        if pod.deleted is None:
-            pod.deleted = self.now()
-            self.say(f"{pod.name} deleted")
-            pod.container.terminate()
+        """preStop, SIGTERM, and SIGKILL when its grace period is over; it is gone when it has
+        ended."""
+        if pod.deleted is not None:
+            return
+        pod.deleted = self.now()
+        self.say(f"{pod.name} deleted")
+        hook = container_of(pod.manifest).get("lifecycle", {}).get("preStop")
+        first = pod.container.first_process()
+        if hook is not None and first is not None:
+            pod.hook = subprocess.Popen(
+                pod.container.entering(first, hook["exec"]["command"]),
+                env=pod.container.pod.environment, stdin=subprocess.DEVNULL)
 
     def _mount_token(self, manifest: Manifest) -> None:
         self.maps["kube-api-access"] = {"token": self._token}
@@ -155,6 +164,10 @@ class Cluster(Objects):
         container.watch(self.now())
         if running and container.ended is not None:
             self._note_end(pod)
+        if pod.deleted is not None and not pod.told and \
+                (pod.hook is None or pod.hook.poll() is not None):
+            pod.told = True
+            container.terminate()
         grace = pod.manifest["spec"].get("terminationGracePeriodSeconds", 30)
         if pod.deleted is not None and container.running() and self.now() > pod.deleted + grace:
             container.kill()

@@ -26,6 +26,7 @@ NAMESPACE = "team-a"
 # on from.
 SHORT = ["--max-steps", "40", "--checkpoint-every", "20"]
 LONG = ["--max-steps", "400", "--checkpoint-every", "40"]
+ENDLESS = ["--checkpoint-every", "50"]
 THREE_STEPS = ["--max-steps", "3"]
 COMMON = ["--batch-size", "1", "--epochs", "1000"]
 LIMIT = 150  # seconds that one job may take
@@ -62,9 +63,9 @@ class Played:
 
     def __init__(self, text: dict[str, Any]) -> None:
         self.state: str = text["state"]
-        self.killed: bool = text["killed"]
+        self.befell: bool = text["befell"]
         self.ends: list[dict[str, Any]] = text["ends"]  # of starts of containers, as they ended
-        self._left: list[dict[str, Any]] = text["left"]
+        self.left: list[dict[str, Any]] = text["left"]  # that run on after the job
         self._events: list[str] = text["events"]
 
     def codes(self, host: str) -> list[int]:
@@ -74,7 +75,7 @@ class Played:
     def told(self) -> str:
         """All that happened and was said."""
         parts = ["", *self._events, self.state]
-        for end in [*self.ends, *self._left]:
+        for end in [*self.ends, *self.left]:
             said = "".join(path.read_text("utf-8", "replace")
                            for path in (pathlib.Path(end["folder"], name)
                                         for name in ("stdout", "stderr")) if path.exists())
@@ -104,7 +105,7 @@ class LauncherTest(unittest.TestCase):
         cls._references = {}
 
     def play(self, launcher: Launcher, nodes: int, gpus: int, args: list[str],
-             kill: Optional[dict[str, str]] = None,
+             fate: Optional[dict[str, str]] = None,
              empty: Optional[str] = None) -> tuple[Played, pathlib.Path]:
         """Runs the job; the result, and the folder behind /runs."""
         folder = pathlib.Path(tempfile.mkdtemp(dir=self._folder))
@@ -117,7 +118,7 @@ class LauncherTest(unittest.TestCase):
             "kind": launcher.kind, "program": self.program, "namespace": NAMESPACE,
             "objects": launcher.objects(nodes, gpus, self._arguments(launcher, args)),
             "claims": claims, "empty_claims": {empty: launcher.data} if empty else {},
-            "kill": kill, "time_limit": launcher.limit}), "utf-8")
+            "fate": fate, "time_limit": launcher.limit}), "utf-8")
         run.in_namespaces(HERE / "play.py", [str(folder)], launcher.limit + run.ROOM)
         result = json.loads((folder / "result.json").read_text("utf-8"))
         if self.show:
@@ -142,10 +143,15 @@ class LauncherTest(unittest.TestCase):
             self._references[key] = (out / "run/model.safetensors").read_bytes()
         return self._references[key]
 
+    def assert_over(self, played: Played, state: str) -> None:
+        """The job has ended so, and no pod holds a GPU any more."""
+        self.assertEqual(played.state, state, played.told())
+        self.assertEqual([pod["pod"] for pod in played.left], [], played.told())
+
     def assert_trained(self, launcher: Launcher, played: Played, runs: pathlib.Path, ranks: int,
                        args: list[str]) -> None:
         """The job is complete, and its one run is that of so many ranks."""
-        self.assertEqual(played.state, "Complete", played.told())
+        self.assert_over(played, "Complete")
         self.assertEqual([path.name for path in runs.iterdir()], [launcher.run], played.told())
         weights = (runs / launcher.run / "model.safetensors").read_bytes()
         same = weights == self.bits_of_virtual_ranks(launcher, ranks, args)
@@ -160,17 +166,34 @@ class LauncherTest(unittest.TestCase):
         for host in launcher.hosts[:nodes]:
             self.assertLessEqual(len(played.codes(host)), 1, played.told())
 
-    def check_resumes(self, launcher: Launcher) -> None:
-        """The last node is killed: the job goes on from a checkpoint, to the same bits."""
-        victim = launcher.hosts[launcher.nodes - 1]
-        when = f"{launcher.run}/checkpoints/step-*.safetensors"
-        played, runs = self.play(launcher, launcher.nodes, 1, LONG,
-                                 kill={"host": victim, "when": when})
-        self.assertTrue(played.killed, played.told())
+    @staticmethod
+    def _checkpoints(launcher: Launcher) -> str:
+        return f"{launcher.run}/checkpoints/step-*.safetensors"
+
+    @staticmethod
+    def _starts(launcher: Launcher, runs: pathlib.Path) -> list[dict[str, Any]]:
+        lines = (runs / launcher.run / "starts.jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def check_saves(self, launcher: Launcher) -> None:
+        """The job is deleted: SIGTERM to all pods at once. The step it was at is saved."""
+        played, runs = self.play(launcher, launcher.nodes, 1, ENDLESS, fate={
+            "do": "delete", "when": self._checkpoints(launcher)})
+        self.assertEqual(played.state, "Deleted", played.told())
+        last = self._starts(launcher, runs)[-1]
+        self.assertEqual(last["event"], "stopped", f"{last}{played.told()}")
+        saved = runs / launcher.run / "checkpoints" / f"step-{last['updates']:09}.safetensors"
+        self.assertTrue(saved.exists(), f"{saved}{played.told()}")
+
+    def check_resumes(self, launcher: Launcher, node: int = -1) -> None:
+        """A node, the last, is killed: the job goes on from a checkpoint, to the same bits."""
+        victim = launcher.hosts[node]
+        played, runs = self.play(launcher, launcher.nodes, 1, LONG, fate={
+            "do": "kill", "host": victim, "when": self._checkpoints(launcher)})
+        self.assertTrue(played.befell, played.told())
         self.assertEqual(played.codes(victim)[:1], [137], played.told())
         self.assert_trained(launcher, played, runs, launcher.nodes, LONG)
-        starts = [json.loads(line) for line in
-                  (runs / launcher.run / "starts.jsonl").read_text("utf-8").splitlines()]
+        starts = self._starts(launcher, runs)
         resumed = [line for line in starts if line["event"] == "start" and line["updates"] > 0]
         self.assertTrue(resumed, f"{starts}{played.told()}")
 
@@ -178,7 +201,7 @@ class LauncherTest(unittest.TestCase):
         """The last node's data is missing: code 3, and nobody starts again."""
         victim = launcher.hosts[launcher.nodes - 1]
         played, runs = self.play(launcher, launcher.nodes, 1, SHORT, empty=victim)
-        self.assertEqual(played.state, "Failed", played.told())
+        self.assert_over(played, "Failed")
         self.assertEqual(list(runs.glob("*/model.safetensors")), [], played.told())
         self.assertIn(3, [end["code"] for end in played.ends], played.told())
         for host in {end["host"] for end in played.ends}:
@@ -198,9 +221,19 @@ class WholeLauncherTest(LauncherTest):
         """By the launcher's own rules."""
         self.check_resumes(self.launcher)
 
+    def test_the_killed_node_of_rank_0_is_made_anew_and_the_job_resumes(self) -> None:
+        """Likewise: another pod goes on writing the run."""
+        if self.launcher.nodes == 1:
+            self.skipTest("one pod by its nature")
+        self.check_resumes(self.launcher, 0)
+
     def test_a_permanent_error_ends_the_job(self) -> None:
         """Without a retry."""
         self.check_permanent(self.launcher)
+
+    def test_a_deleted_job_saves(self) -> None:
+        """Within the grace period that its manifest gives it."""
+        self.check_saves(self.launcher)
 
     def test_another_number_of_nodes_is_one_change(self) -> None:
         """That which the table in k8s/README.md names."""

@@ -1,5 +1,5 @@
-"""Plays one job: a cluster, the controller of its kind, and a pod that is killed on the way. Leaves
-result.json in the folder. Invariant: it is process 1 of namespaces of its own (../run.py starts
+"""Plays one job: a cluster, the controller of its kind, and what befalls them on the way: a pod that
+is killed, or the job's deletion. Leaves result.json in the folder. Invariant: it is process 1 of namespaces of its own (../run.py starts
 it), so that its end is the end of everything it made. Called by launched.py.
 usage: play.py FOLDER, which holds play.json"""
 from __future__ import annotations
@@ -22,18 +22,24 @@ TICK = 0.01  # seconds
 SETTLE = 3  # seconds that pods have to end in when the job has
 
 
-class Killer:
-    """Kills one pod once, when the run has a file that the pattern fits."""
+class Fate:
+    """When the run has a file that the pattern fits: kills one pod, or deletes the job."""
 
     def __init__(self, cluster: Cluster, runs: pathlib.Path,
                  what: Optional[dict[str, str]]) -> None:
         self._cluster = cluster
         self._runs = runs
         self._what = what
+        self.deletes = what is not None and what["do"] == "delete"
 
     def step(self) -> None:
-        """Looks, and kills."""
+        """Looks, and does it."""
         if self._what is None or not any(self._runs.glob(self._what["when"])):
+            return
+        if self.deletes:
+            self._what = None
+            for pod in self._cluster.pods:
+                self._cluster.delete(pod)
             return
         for pod in self._cluster.pods:
             if pod.container.pod.name == self._what["host"] and pod.container.running():
@@ -43,7 +49,7 @@ class Killer:
                 return
 
     def is_done(self) -> bool:
-        """Nothing is left to be killed."""
+        """It has happened, or nothing was to."""
         return self._what is None
 
 
@@ -52,12 +58,15 @@ def play(given: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
     cluster = Cluster(Machine(given["program"], "cluster.local", given["namespace"],
                               given["claims"], given["empty_claims"]), folder)
     job = operator(given["kind"], cluster, given["objects"])
-    killer = Killer(cluster, pathlib.Path(given["claims"]["annulus-runs"]), given["kill"])
+    fate = Fate(cluster, pathlib.Path(given["claims"]["annulus-runs"]), given["fate"])
     state = "Running"
     while state == "Running" and cluster.now() < given["time_limit"]:
-        killer.step()
+        fate.step()
         cluster.step()
-        state = job.step()
+        if not (fate.deletes and fate.is_done()):
+            state = job.step()
+        elif not cluster.pods:
+            state = "Deleted"
         time.sleep(TICK)
     cluster.say(f"the job: {state}")
     ended = cluster.now()
@@ -69,7 +78,7 @@ def play(given: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
     left = [{"pod": pod.name, "folder": str(pod.container.folder)}
             for pod in cluster.pods if pod.container.running()]
     return {"state": state, "seconds": ended, "ends": ends, "left": left,
-            "killed": killer.is_done(), "events": cluster.events}
+            "befell": fate.is_done(), "events": cluster.events}
 
 
 def main() -> None:
@@ -80,7 +89,7 @@ def main() -> None:
         result = play(given, folder)
     except Refused as refusal:
         result = {"state": f"Refused: {refusal}", "seconds": 0, "ends": [], "left": [],
-                  "killed": False, "events": []}
+                  "befell": False, "events": []}
     (folder / "result.json").write_text(json.dumps(result), "utf-8")
 
 

@@ -136,6 +136,19 @@ def ssh(words: list[str]) -> int:
     return call(connection, {"key": key, "command": " ".join(rest[1:])})
 
 
+def _reap_orphans(sessions: set[int], lock: threading.Lock) -> None:
+    """As process 1 does it, but for the sessions' own, whose codes are waited for."""
+    while True:
+        time.sleep(0.1)
+        try:
+            with lock:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if ended is not None and ended.si_pid not in sessions:
+                    os.waitpid(ended.si_pid, os.WNOHANG)
+        except ChildProcessError:
+            pass
+
+
 def sshd(words: list[str]) -> int:
     """sshd -De -pPORT -oHostKey=FILE -oAuthorizedKeysFile=FILE …"""
     options, _ = _options(words, "pof")
@@ -150,6 +163,10 @@ def sshd(words: list[str]) -> int:
     environment.update((name, value) for name, value in os.environ.items()
                        if name.startswith(OF_THE_MACHINE))
 
+    sessions: set[int] = set()
+    lock = threading.Lock()
+    threading.Thread(target=_reap_orphans, args=(sessions, lock), daemon=True).start()
+
     def session(connection: socket.socket) -> None:
         incoming = connection.makefile("rb")
         line = incoming.readline()
@@ -159,9 +176,12 @@ def sshd(words: list[str]) -> int:
         if hashlib.sha256(request["key"].encode()).hexdigest() not in keys:
             connection.close()
             return
-        process = subprocess.Popen(["/bin/sh", "-c", request["command"]], env=environment, cwd="/",
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True)
+        with lock:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", request["command"]], env=environment, cwd="/",
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                start_new_session=True)
+            sessions.add(process.pid)
         serve(connection, incoming, process)
 
     while True:
