@@ -75,7 +75,7 @@ class BatchJob:
             spec["hostname"] = numbered
             pod_spec.set_environment(pod, pod_spec.literals({"JOB_COMPLETION_INDEX": str(index)}))
         metadata.setdefault("labels", {}).update(labels)
-        return pod
+        return dict(pod)
 
     def templates(self) -> list[Manifest]:
         """The pods as they are made first."""

@@ -37,7 +37,6 @@ class Pod:
 
     manifest: Manifest
     container: Container
-    created: float
     ready: bool = False
     deleted: Optional[float] = None  # when its deletion was asked for
     hook: Optional[subprocess.Popen[bytes]] = None  # preStop, which SIGTERM waits for
@@ -117,7 +116,7 @@ class Cluster(Objects):
         number, self._next_address = self._next_address, self._next_address + 1
         folder = self._folder / f"{number:03}-{metadata['name']}"
         container = Container(manifest, self.machine, self.maps, Address(number, "ipv4"), folder)
-        pod = Pod(manifest, container, self.now())
+        pod = Pod(manifest, container)
         self.pods.append(pod)
         self.say(f"{metadata['name']} created, {container.address.all()[0]}")
         return pod

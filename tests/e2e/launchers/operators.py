@@ -2,7 +2,7 @@
 launchers_environment_test.py."""
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Callable, Protocol
 
 from batch import PlainJob
 from cluster import Cluster
@@ -24,8 +24,9 @@ class Operator(Protocol):
         """As they are made first."""
 
 
-_KINDS = {"trainer": Trainer, "tfjob": TFJob, "pytorchjob": PyTorchJob, "mpijob-v1": MPIJobV1,
-          "mpijob-v2beta1": MPIJobV2, "volcano": VolcanoJob, "job": PlainJob}
+_KINDS: dict[str, Callable[[Cluster, list[Manifest]], Operator]] = {
+    "trainer": Trainer, "tfjob": TFJob, "pytorchjob": PyTorchJob, "mpijob-v1": MPIJobV1,
+    "mpijob-v2beta1": MPIJobV2, "volcano": VolcanoJob, "job": PlainJob}
 
 
 def operator(kind: str, cluster: Cluster, objects: list[Manifest]) -> Operator:

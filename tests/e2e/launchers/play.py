@@ -1,6 +1,7 @@
-"""Plays one job: a cluster, the controller of its kind, and what befalls them on the way: a pod that
-is killed, or the job's deletion. Leaves result.json in the folder. Invariant: it is process 1 of namespaces of its own (../run.py starts
-it), so that its end is the end of everything it made. Called by launched.py.
+"""Plays one job: a cluster, the controller of its kind, and what befalls them on the way: a pod
+that is killed, or the job's deletion. Leaves result.json in the folder. Invariant: it is process 1
+of namespaces of its own (../run.py starts it), so that its end is the end of everything it made.
+Called by launched.py.
 usage: play.py FOLDER, which holds play.json"""
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from operators import operator  # noqa: E402
 from pod_spec import Refused  # noqa: E402
 
 TICK = 0.01  # seconds
-SETTLE = 3  # seconds that pods have to end in when the job has
+SETTLE = 20  # seconds that pods have to end in when the job has
 
 
 class Fate:
@@ -70,14 +71,15 @@ def play(given: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
         time.sleep(TICK)
     cluster.say(f"the job: {state}")
     ended = cluster.now()
-    while cluster.now() < ended + SETTLE and any(pod.container.running() for pod in cluster.pods):
+    while state != "Running" and cluster.now() < ended + SETTLE and \
+            any(pod.container.running() for pod in cluster.pods):
         cluster.step()
         time.sleep(TICK)
     pods = [*cluster.gone, *cluster.pods]
     ends = sorted((end for pod in pods for end in pod.ends), key=lambda end: end["ended"])
     left = [{"pod": pod.name, "folder": str(pod.container.folder)}
             for pod in cluster.pods if pod.container.running()]
-    return {"state": state, "seconds": ended, "ends": ends, "left": left,
+    return {"state": state, "ends": ends, "left": left,
             "befell": fate.is_done(), "events": cluster.events}
 
 
@@ -88,7 +90,7 @@ def main() -> None:
     try:
         result = play(given, folder)
     except Refused as refusal:
-        result = {"state": f"Refused: {refusal}", "seconds": 0, "ends": [], "left": [],
+        result = {"state": f"Refused: {refusal}", "ends": [], "left": [],
                   "befell": False, "events": []}
     (folder / "result.json").write_text(json.dumps(result), "utf-8")
 
