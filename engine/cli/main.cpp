@@ -20,6 +20,7 @@
 #include "engine/cli/environment.h"
 #include "engine/cli/exit_codes.h"
 #include "engine/cli/help.h"
+#include "engine/cli/k8s.h"
 #include "engine/cli/man_page.h"
 #include "engine/cli/plan.h"
 #include "engine/cli/runs.h"
@@ -143,6 +144,18 @@ void add_measuring(Commands& commands, const std::vector<std::string>& command_l
       });
 }
 
+void add_kubernetes(Commands& commands) {
+  commands.add<annulus::K8sLintCommand>(
+      "Kubernetes", "k8s", "Work with manifests",
+      [](CLI::App& app, annulus::K8sLintCommand& lint) {
+        app.require_subcommand(1);
+        annulus::add_k8s_lint_options(
+            *app.add_subcommand("lint", "What is wrong with manifests that schemas let pass"),
+            lint);
+      },
+      [](CLI::App&, annulus::K8sLintCommand& lint) { return annulus::run_k8s_lint(lint); });
+}
+
 // These print what all the others are.
 void add_shell(Commands& commands, const CLI::App& whole) {
   const char* group = "Shell";
@@ -189,6 +202,7 @@ int run(int argc, char** argv) {
   Commands commands(app);
   add_training(commands, command_line);
   add_measuring(commands, command_line);
+  add_kubernetes(commands);
   add_shell(commands, app);
 
   honour_epochs_variable();

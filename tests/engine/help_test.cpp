@@ -52,7 +52,7 @@ TEST_F(Help, EveryExitCodeHasARow) {
 // own.
 TEST_F(Help, FitsAndSpeaksPlainly) {
   for (const char* command : {"", "train", "eval", "runs", "plot", "data convert", "doctor", "plan",
-                              "bench", "bench allreduce", "completion"}) {
+                              "bench", "bench allreduce", "k8s", "k8s lint", "completion"}) {
     const Outcome outcome = run(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_TRUE(outcome.out.ends_with('\n'));
@@ -155,6 +155,8 @@ TEST_F(Completion, InBash) {
   EXPECT_EQ(bash("tr"), "train\n");
   EXPECT_EQ(bash("bench ''"), "--help allreduce\n");
   EXPECT_EQ(bash("bench allreduce --st"), "--step-factor\n");
+  EXPECT_EQ(bash("k8s lint --tr"), "--trainer-version\n");
+  EXPECT_EQ(bash("k8s lint r"), "runs here runs.txt\n");
   EXPECT_EQ(bash("train --optim"), "--optimizer\n");
   EXPECT_EQ(bash("train --optimizer ''"), "adam adamw sgd\n");
   EXPECT_EQ(bash("train --optimizer = ad"), "adam adamw\n")
