@@ -104,6 +104,24 @@ def _mpi_keeps_its_pods(objects: list[Any]) -> None:
     the(objects, "MPIJob")["spec"]["runPolicy"]["cleanPodPolicy"] = "None"
 
 
+def _mpi_without_hook(objects: list[Any]) -> None:
+    spec = the(objects, "MPIJob")["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    del spec["containers"][0]["lifecycle"]
+
+
+def _ready_first_under_jobset(objects: list[Any]) -> None:
+    _jobset(objects)["network"]["publishNotReadyAddresses"] = False
+    (container,) = _job(objects)["template"]["spec"]["containers"]
+    container["readinessProbe"] = {"tcpSocket": {"port": 8080}}
+
+
+def _volcano_ready_first(objects: list[Any]) -> None:
+    spec = the(objects, "Job")["spec"]
+    spec["plugins"]["svc"] = []
+    (container,) = spec["tasks"][0]["template"]["spec"]["containers"]
+    container["readinessProbe"] = {"tcpSocket": {"port": 8080}}
+
+
 class Planted(launched.LauncherTest):
     """Each bug, and the check that must fail."""
 
@@ -158,6 +176,17 @@ class Planted(launched.LauncherTest):
     def test_workers_of_mpi_that_stay(self) -> None:
         self._found("mpijob-v2beta1", _mpi_keeps_its_pods, "check_bits", "cifar10-worker-0", 2, 1,
                     launched.SHORT)
+
+    def test_workers_of_mpi_that_do_not_save(self) -> None:
+        self._found("mpijob-v2beta1", _mpi_without_hook, "check_saves", "'start' != 'stopped'")
+
+    def test_pods_that_never_meet_start_eleven_times(self) -> None:
+        soon = [*launched.SHORT, "--discovery-timeout", "1"]
+        for launcher, bug, again in [
+                ("trainer-torch", _ready_first_under_jobset, r"starts again \(10\)"),
+                ("volcano-job", _volcano_ready_first, "(worker-0 created.*){11}")]:
+            words = f"(?s)'Failed' != 'Complete'.*{again}"
+            self._found(launcher, bug, "check_bits", words, 2, 1, soon)
 
 
 def main() -> None:
