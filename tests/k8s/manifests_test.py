@@ -45,6 +45,11 @@ ROOT_NEEDED = {"trainer/runtimes/infiniband"}  # memory is pinned
 TOKEN_NEEDED = {"mpijob/v1"}  # its mpirun reaches the workers by kubectl exec
 OTHER_OPTIONS = {"bind-to", "mca", "publish-not-ready-addresses"}  # mpirun's, and a plugin's of Volcano
 
+# ExperimentSpec of kubeflow/katib, pkg/apis/controller/experiments/v1beta1: its CRD has no schema.
+EXPERIMENT = {"parameters", "objective", "algorithm", "earlyStopping", "trialTemplate", "parallelTrialCount", "maxTrialCount",
+              "maxFailedTrialCount", "metricsCollectorSpec", "nasConfig", "resumePolicy"}
+METRICS = {"loss", "accuracy", "val_loss", "val_accuracy", "images_per_sec"}  # of every epoch line
+
 failures = []
 
 
@@ -115,6 +120,13 @@ def check_pods(name, manifest):
                f"{where}: permanent are {sorted(codes)}, by docs/exit-codes.md {sorted(permanent_codes())}")
 
 
+def check_policy(name, policy):
+    """A NetworkPolicy rules on those directions that it says something of; the schema takes any word."""
+    said = {kind for kind in ("Ingress", "Egress") if kind.lower() in policy["spec"]}
+    types = set(policy["spec"]["policyTypes"])
+    expect(said <= types <= {"Ingress", "Egress"}, f"{name}: policyTypes {sorted(types)} with rules for {sorted(said)}")
+
+
 def check_words(name, text, help_page, variables):
     """Options in lists of arguments, and variables, are the program's own."""
     for option in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text):
@@ -132,6 +144,10 @@ def jobset_of(runtime):
 def trial_of(experiment):
     """What Katib makes of an Experiment, its parameters at their first values."""
     spec = experiment["spec"]
+    objective = spec["objective"]
+    metrics = {objective["objectiveMetricName"], *objective.get("additionalMetricNames", [])}
+    expect(spec.keys() <= EXPERIMENT and metrics <= METRICS,
+           f"{experiment['metadata']['name']}: {sorted(spec.keys() - EXPERIMENT)} {sorted(metrics - METRICS)}")
     spaces = {parameter["name"]: parameter["feasibleSpace"] for parameter in spec["parameters"]}
     text = yaml.safe_dump({**spec["trialTemplate"]["trialSpec"], "metadata": {"name": "trial"}})
     for parameter in spec["trialTemplate"]["trialParameters"]:
@@ -218,6 +234,8 @@ def main():
             manifests.append((name, manifest))
             if manifest["kind"].endswith("TrainingRuntime"):
                 manifests.append((name, jobset_of(manifest)))
+            if manifest["kind"] == "NetworkPolicy":
+                check_policy(name, manifest)
             if manifest["kind"] == "Experiment":
                 manifests.append((name, trial_of(manifest)))
     expect(manifests, "no manifests")
