@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include "engine/k8s/rules.h"
 #include "engine/k8s/trainer.h"
@@ -15,7 +15,7 @@ namespace {
 // What a controller sets, by the policy or the kind.
 struct Reserved {
   std::string_view setter;
-  std::initializer_list<std::string_view> names;
+  std::vector<std::string_view> names;
 };
 
 const std::array<Reserved, 4>& of_policies() {
