@@ -122,6 +122,10 @@ def _volcano_ready_first(objects: list[Any]) -> None:
     container["readinessProbe"] = {"tcpSocket": {"port": 8080}}
 
 
+def _two_launchers(objects: list[Any]) -> None:
+    the(objects, "ClusterTrainingRuntime")["spec"]["mlPolicy"]["numNodes"] = 2
+
+
 class Planted(launched.LauncherTest):
     """Each bug, and the check that must fail."""
 
@@ -176,6 +180,10 @@ class Planted(launched.LauncherTest):
     def test_workers_of_mpi_that_stay(self) -> None:
         self._found("mpijob-v2beta1", _mpi_keeps_its_pods, "check_bits", "cifar10-worker-0", 2, 1,
                     launched.SHORT)
+
+    def test_two_launchers_of_mpi(self) -> None:
+        self._found("trainer-mpi", _two_launchers, "check_bits", "launcher-0-1", 2, 1,
+                    launched.SHORT, limit=30)
 
     def test_workers_of_mpi_that_do_not_save(self) -> None:
         self._found("mpijob-v2beta1", _mpi_without_hook, "check_saves", "'start' != 'stopped'")

@@ -126,16 +126,19 @@ class TrainJob:
     def _enforce_mpi(self) -> None:
         policy = self._policy["mpi"]
         as_node = policy.get("runLauncherAsNode", False)
-        count = max(self._nodes - 1, 1) if as_node else self._nodes
+        nodes = max(self._nodes - 1, 1) if as_node else self._nodes
+        # A TrainJob's numNodes is that of the pods `node`; the job with the trainer's label, the
+        # launcher's, has as many pods as the runtime itself says.
+        counts = {self._ancestor["name"]: int(self._policy.get("numNodes", 1)), "node": nodes}
         slots = int(self._said.get("numProcPerNode", policy.get("numProcPerNode", 1)))
         slots = max(slots, self._gpus())
         host_file, keys = f"{self.name}-mpi-hostfile", f"{self.name}-mpi-ssh-auth"
         lines, path = "", policy.get("sshAuthMountPath", "/root/.ssh")
         for replicated in self.spec["replicatedJobs"]:
             job = replicated["template"]["spec"]
-            pods = count if replicated["name"] == "node" else 1
+            pods = counts.get(replicated["name"], 1)
+            job["parallelism"] = job["completions"] = pods
             if replicated["name"] == "node":
-                job["parallelism"] = job["completions"] = count
                 self._give_nodes_the_resources(job["template"])
             if replicated["name"] == "node" or as_node:
                 lines += "".join(f"{self.name}-{replicated['name']}-0-{i}.{self.name} "
