@@ -102,7 +102,7 @@ expect "a bench gets its options" called 'bench_train --seconds 1'
 fresh_project
 recorder ninja
 dev test --all debug tsan
-expect "a preset is configured" called 'cmake --preset cpu-debug'
+expect "a preset is configured" called 'cmake --preset cpu-debug --fresh'
 expect "built" called "ninja -C $box/project/build/cpu-tsan"
 expect "--all runs every test" called "ctest --preset cpu-tsan-all -j $(nproc)"
 expect "other presets are left alone" never_called 'ctest --preset cpu'
@@ -130,7 +130,7 @@ mkdir -p "$box/project/build/cuda/bin"
 cp "$box/project/build/cpu/bin/annulus" "$box/project/build/cuda/bin"
 dev run
 expect "the preset that is asked for is configured with the toolkit that is here" \
-  called "cmake --preset cuda -DCMAKE_CUDA_COMPILER=$box/toolkit/bin/nvcc"
+  called "cmake --preset cuda -DCMAKE_CUDA_COMPILER=$box/toolkit/bin/nvcc --fresh"
 expect "built" called "ninja -C $box/project/build/cuda -n annulus"
 settings=(A=b)
 
@@ -142,7 +142,7 @@ expect "a failed configuration fails" test $code = 2
 expect "it shows cmake's words" says 'no compiler'
 settings=(CI=true)
 dev build
-expect "in CI warnings are errors" called 'cmake --preset cpu -DANNULUS_WERROR=ON'
+expect "in CI warnings are errors" called 'cmake --preset cpu -DANNULUS_WERROR=ON --fresh'
 settings=(A=b)
 
 fresh_project
