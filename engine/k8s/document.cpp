@@ -56,7 +56,10 @@ class Builder final : public YAML::EventHandler {
 
   std::vector<Value> documents;
 
-  void OnDocumentStart(const YAML::Mark&) override {
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // Before a token that begins nothing, yaml-cpp sees empty documents for ever.
+    if (mark.pos <= last_start_) fail(mark.line + 1, "what no document begins with");
+    last_start_ = mark.pos;
     anchors_.clear();
     root_ = {};
   }
@@ -166,6 +169,7 @@ class Builder final : public YAML::EventHandler {
   std::map<YAML::anchor_t, Value> anchors_;
   Value root_;
   std::size_t copied_ = 0;
+  int last_start_ = -1;  // of a document, in characters
 };
 
 // What no YAML holds: a picture, an archive, UTF-16.

@@ -22,7 +22,9 @@
 #include "data/pickle_writer.h"
 #include "data/tar.h"
 #include "engine/checkpoint.h"
+#include "engine/k8s/lint.h"
 #include "tests/data/made_files.h"
+#include "tests/engine/files.h"
 
 namespace {
 
@@ -205,6 +207,15 @@ void host_names(Seeds& seeds) {
   write_text(seeds, "pod_name", std::string(60, 'x') + "-no");
 }
 
+// Those that break the rules of the lint, and those that keep them.
+void manifests(Seeds& seeds) {
+  for (const auto& entry : fs::directory_iterator(ANNULUS_LINT_MANIFESTS)) {
+    const std::string text = test::slurp(entry.path());
+    static_cast<void>(k8s::lint({{"seed", text}}, {}));
+    write_text(seeds, "k8s_manifest", text);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -223,6 +234,7 @@ int main(int argc, char** argv) {
     host_names(seeds);
     resolver_settings(seeds);
     frames(seeds);
+    manifests(seeds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "fuzz_seeds: {}\n", error.what());
     return 1;

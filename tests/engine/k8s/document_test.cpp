@@ -79,7 +79,9 @@ TEST(Document, WhatIsNoYamlIsRefusedInOneLine) {
                 .find("is not text"),
             std::string::npos);
   EXPECT_NE(refusal(std::string("a\0: 1\0", 6)).find("is not text"), std::string::npos);
+  EXPECT_NE(refusal(", em'").find("begins with"), std::string::npos) << "found by fuzzing: no end";
   EXPECT_EQ(refusal(""), "read");
+  EXPECT_EQ(refusal("---\n---\n\n---\n...\n---\n"), "read");
 }
 
 // Nine levels of nine: 400 million values from a few lines.
