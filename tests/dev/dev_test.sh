@@ -146,6 +146,15 @@ expect "in CI warnings are errors" called 'cmake --preset cpu -DANNULUS_WERROR=O
 settings=(A=b)
 
 fresh_project
+recorder dpkg-query 'for p in "${@:4}"; do [[ $p == openssh-server ]] || echo "ii $p"; done'
+dev packages lint image
+expect "packages of the sections that are named" \
+  called 'apt-get install -y -q --no-install-recommends openssh-server'
+dev packages images
+expect "a section that is not there is a usage error" test $code = 2
+expect "it is named" says "no section 'images'"
+
+fresh_project
 recorder dpkg-query 'for p in "${@:4}"; do [[ $p == cmake ]] || echo "ii $p"; done'
 recorder id 'echo 0'
 dev build
