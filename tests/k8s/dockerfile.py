@@ -64,7 +64,8 @@ def quiet(*command):
 
 
 class Builder:
-    """Runs stages on `root`, which stays as it is; all else is below `box`. Needs a mount namespace of its own."""
+    """Runs stages on `root`, which stays as it is; all else is below `box`, a tmpfs that ends with the mount namespace
+    which this needs. Nothing is removed below it: the machine's own folders are mounted there."""
 
     def __init__(self, stages, context, root, box, prepare=lambda merged: None):
         self.stages, self.context, self.root, self.box = stages, context, root, box
@@ -90,7 +91,11 @@ class Builder:
               f"lowerdir={lower},upperdir={folder / 'upper'},workdir={folder / 'work'}", merged)
         for part in ("proc", "dev"):
             (merged / part).mkdir(exist_ok=True)
-            quiet("mount", "--rbind", f"/{part}", merged / part)
+        quiet("mount", "-t", "proc", "proc", merged / "proc")
+        # This machine's devices can be used there, and not be removed.
+        quiet("mount", "--bind", "/dev", merged / "dev")
+        quiet("mount", "-o", "remount,bind,ro", merged / "dev")
+        quiet("mount", "-t", "tmpfs", "tmpfs", merged / "dev/shm")
         self.prepare(merged)
         workdir = "/"
         for instruction in self.stages[name].instructions:

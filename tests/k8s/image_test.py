@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """k8s/image/Dockerfile: clean by hadolint, and its steps are those of ./dev: packages from debian-packages, builds
 from CMakePresets.json, the files of `cmake --install`; its user and programs are those that the manifests of k8s/ name.
-With --run the steps of the target `cpu` are run, in a chroot on an overlay of this machine where apt-get only notes what
-it is asked for; with --run FOLDER on a Debian 12 root folder (debootstrap --variant=minbase bookworm FOLDER), from
-Debian's servers. Usage: image_test.py [--run [FOLDER]]. --run ends with 77 where it may not mount.
+With --run FOLDER, by hand, the steps of the target `cpu` are run: as root, in a chroot on an overlay of a Debian 12 root
+(debootstrap --variant=minbase bookworm FOLDER), with packages from Debian's servers. Usage: image_test.py [--run FOLDER].
 """
 import json
 import os
@@ -168,56 +167,43 @@ def check_last():
            "the image takes GPUs that its pod was not given")
 
 
-def no_apt(merged):
-    """An apt-get that notes what is asked for; the machine has it already, or the test cannot tell."""
-    script = merged / "usr/local/sbin/apt-get"
-    script.write_text('#!/bin/bash\necho "$@" >>/apt-calls\n')
-    script.chmod(0o755)
-
-
 def servers(merged):
     shutil.copy("/etc/resolv.conf", merged / "etc/resolv.conf")
 
 
-def run_steps(root):
+def run_steps(box, root):
     """The steps of `cpu`, then the image's user and what the manifests run."""
-    with tempfile.TemporaryDirectory(prefix="annulus-image-") as folder:
-        box = pathlib.Path(folder)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8g", "annulus-image", folder], check=True)
-        dockerfile.copy_context(ROOT, box / "context")
-        prepare = servers if root else no_apt
-        builder = dockerfile.Builder(STAGES, box / "context", pathlib.Path(root or "/"), box, prepare)
-        image = builder.build("cpu")
-        libraries = (builder.merged["build-cpu"] / "install/libraries").read_text().split()
-        expect({"libfmt9", "libopenmpi3", "openmpi-bin"} <= set(libraries), f"libraries: {libraries}")
-        expect(not list((image / "etc/ssh").glob("ssh_host_*")) or not root, "host keys are in the image")
-        say = lambda text: builder.command(image, text, "/home/annulus", 1000)
-        expect(say("id -un").strip() == "annulus", "user 1000 is not annulus")
-        expect(say("annulus --version").startswith("annulus "), "annulus does not start")
-        expect("epoch=1" in say("annulus train --model mlp --data synthetic --epochs 1 --out /tmp/run"), "it does not train")
-        expect("x 2" in say("mpirun -n 2 -x ANNULUS_OUT=/tmp/two annulus train --model mlp --data synthetic --epochs 1 2>&1"),
-               "mpirun starts no two ranks")
-        if root:
-            say("ssh-keygen -q -t ecdsa -N '' -f key && /usr/sbin/sshd -t -f/dev/null -p2222 -oHostKey=/home/annulus/key")
-        print(f"the steps of `cpu` on {root or 'this machine'}: {len(libraries)} packages of libraries")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8g", "annulus-image", box], check=True)
+    dockerfile.copy_context(ROOT, box / "context")
+    builder = dockerfile.Builder(STAGES, box / "context", root, box, servers)
+    image = builder.build("cpu")
+    libraries = (builder.merged["build-cpu"] / "install/libraries").read_text().split()
+    expect({"libfmt9", "libopenmpi3", "openmpi-bin"} <= set(libraries), f"libraries: {libraries}")
+    expect(not list((image / "etc/ssh").glob("ssh_host_*")), "host keys are in the image")
+    say = lambda text: builder.command(image, text, "/home/annulus", 1000)
+    expect(say("id -un").strip() == "annulus", "user 1000 is not annulus")
+    expect(say("annulus --version").startswith("annulus "), "annulus does not start")
+    expect("epoch=1" in say("annulus train --model mlp --data synthetic --epochs 1 --out /tmp/run"), "it does not train")
+    expect("(2 x 64)" in say("mpirun -n 2 -x ANNULUS_OUT=/tmp/two annulus train --model mlp --data synthetic --epochs 1 2>&1"),
+           "mpirun starts no two ranks")
+    say("ssh-keygen -q -t ecdsa -N '' -f key && /usr/sbin/sshd -t -f/dev/null -p2222 -oHostKey=/home/annulus/key")
+    print(f"the steps of `cpu` on {root}: {len(libraries)} packages of libraries")
 
 
-def alone(arguments):
-    """This program again, in a mount namespace, and offline unless Debian's servers are wanted."""
-    net = [] if arguments else ["--net"]
-    probe = ["unshare", "--mount", *net, "sh", "-c", "mount -t tmpfs none /mnt"]
-    if os.geteuid() != 0 or subprocess.run(probe, capture_output=True, check=False).returncode != 0:
-        print("skipped: no right to mount")
-        sys.exit(77)
-    os.execvp("unshare", ["unshare", "--mount", *net, sys.executable, __file__, "--alone", *arguments])
+def alone(root):
+    """This program again, in a mount namespace."""
+    box = tempfile.mkdtemp(prefix="annulus-image-")
+    done = subprocess.run(["unshare", "--mount", sys.executable, __file__, "--alone", box, root], check=False)
+    os.rmdir(box)  # what was mounted there went with the namespace
+    sys.exit(done.returncode)
 
 
 def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--run"]:
-        alone(arguments[1:])
+        alone(arguments[1])
     if arguments[:1] == ["--alone"]:
-        run_steps(arguments[1] if arguments[1:] else None)
+        run_steps(*map(pathlib.Path, arguments[1:]))
     else:
         hadolint()
         for target in ("cpu", "cuda"):
