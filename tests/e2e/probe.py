@@ -2,6 +2,7 @@
 whenever the answers change. Usage: probe.py PORT COMMAND…. Used by pods_probes_test.py."""
 from __future__ import annotations
 
+import http.client
 import re
 import subprocess
 import sys
@@ -11,13 +12,13 @@ import urllib.request
 
 
 def get(port: str, path: str) -> tuple[int, str]:
-    """The answer's code and text; 0 where nobody listens."""
+    """The answer's code and text; 0 where nobody listens, or the process that answers ends while it does."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, ""
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 0, ""
 
 

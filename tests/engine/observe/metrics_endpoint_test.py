@@ -5,6 +5,7 @@ Usage: metrics_endpoint_test.py ANNULUS SOURCE. promtool is taken from $ANNULUS_
 name without.
 """
 import contextlib
+import http.client
 import json
 import os
 import pathlib
@@ -40,13 +41,13 @@ def free_port():
 
 
 def get(port, path):
-    """(code, text); (0, "") where nobody listens."""
+    """(code, text); (0, "") where nobody listens, or the process that answers ends while it does."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 0, ""
 
 
