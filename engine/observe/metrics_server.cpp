@@ -101,10 +101,11 @@ std::unique_ptr<MetricsServer> MetricsServer::start(int port, const LiveRun& run
   callbacks.log_message = &say_nothing;
   callbacks.begin_request = &answer;
   const SignalsBlocked blocked;
-  // A machine without IPv6 has no socket for both.
+  // A client that is slow holds a thread, and probes must not queue behind it. A machine without
+  // IPv6 has no socket for both.
   for (const std::string& ports : {both_families, ipv4}) {
     const std::array<const char*, 9> options{
-        "listening_ports",   ports.c_str(), "num_threads", "2", "request_timeout_ms", "5000",
+        "listening_ports",   ports.c_str(), "num_threads", "16", "request_timeout_ms", "5000",
         "enable_keep_alive", "no",          nullptr};
     mg_context* context =
         mg_start(&callbacks, const_cast<LiveRun*>(&run), const_cast<const char**>(options.data()));

@@ -8,15 +8,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 
 namespace annulus {
 namespace {
 
+constexpr std::size_t kMostOfFile = 1 << 20;  // of a token or a CA: the end of a run waits for it
 constexpr std::size_t kMostOfAnswer = 16384;  // is read; the rest is not waited for
 constexpr std::size_t kMostOfMessage = 200;   // is said
 
@@ -24,10 +26,18 @@ using Handle = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
 using Headers = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
 std::string text_of(const std::string& path, const char* what) {
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  if (exists(status) && !is_regular_file(status))  // a pipe or a device may never end
+    throw std::runtime_error(fmt::format("{} {} is no file", what, path));
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.empty())
+  std::string text(kMostOfFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad() || text.empty())
     throw std::runtime_error(fmt::format("{} {} cannot be read", what, path));
+  if (text.size() > kMostOfFile)
+    throw std::runtime_error(fmt::format("{} {} is longer than 1 MiB", what, path));
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "comm/socket.h"
 #include "engine/observe/metrics_page.h"
@@ -101,6 +102,17 @@ TEST_F(Endpoint, AnswersWhileTheRunGoesOn) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(get("/metrics").code, 200);
   ended = true;
   trains.join();
+}
+
+TEST_F(Endpoint, ClientsThatStopHalfwayDoNotHoldUpProbes) {
+  std::vector<Socket> stuck;
+  for (int client = 0; client < 8; ++client) {
+    stuck.push_back(connect_to("127.0.0.1", static_cast<std::uint16_t>(port_), after(30s)));
+    stuck.back().send("GET /h", 6, after(30s));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(get("/healthz").code, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s) << "each of them is waited for";
 }
 
 TEST_F(Endpoint, APortThatAnotherHasIsSaidAndNoError) {

@@ -82,6 +82,17 @@ TEST_F(Reporters, MissingFilesAreSaidOnce) {
   EXPECT_NE(warnings()[0].find("token cannot be read"), std::string::npos) << warnings()[0];
 }
 
+TEST_F(Reporters, WhatNeverEndsIsNoToken) {
+  std::filesystem::remove(folder_ / "token");
+  std::filesystem::create_symlink("/dev/zero", folder_ / "token");
+  {
+    StatusReporter reporter(server_at(1), run_, warn(), kPace);
+    std::this_thread::sleep_for(300ms);
+  }
+  ASSERT_EQ(warnings().size(), 1u);
+  EXPECT_NE(warnings()[0].find("is no file"), std::string::npos) << warnings()[0];
+}
+
 // It takes the connection and says nothing, for longer than the test waits.
 TEST_F(Reporters, WhoeverStopsItDoesNotWaitForAServerThatHangs) {
   const Socket silent = listen_on("127.0.0.1", 0);
