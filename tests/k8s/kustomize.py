@@ -1,6 +1,6 @@
 """Manifests as they are applied: a folder with a kustomization as `kubectl kustomize` builds it, a file as it stands.
 Invariant: a key that stands twice, which YAML's own loader takes in silence, is a ManifestError, as kustomize has it.
-Called by manifests_test.py and by the test controller in tests/e2e.
+Called by manifests_test.py, lint_test.py and the test controller in tests/e2e.
 """
 import pathlib
 import shutil
@@ -13,10 +13,26 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 K8S = ROOT / "k8s"
+OVERLAYS = ROOT / "tests/k8s/overlays"  # each component over all that it is for
 
 
 class ManifestError(Exception):
     """What kustomize or YAML says of a manifest that cannot be built."""
+
+
+def files():
+    """All of k8s/, and the overlays that tests make of it."""
+    return sorted([*K8S.rglob("*.yaml"), *OVERLAYS.rglob("*.yaml")])
+
+
+def sources():
+    """Every manifest that is applied by itself: a folder with a kustomization, or a file in a folder without."""
+    for path in files():
+        if path.name == "kustomization.yaml":
+            if yaml.safe_load(path.read_text())["kind"] != "Component":
+                yield path.parent
+        elif not (path.parent / "kustomization.yaml").exists():
+            yield path
 
 
 def skip_reason():

@@ -9,9 +9,8 @@ import sys
 import tempfile
 
 import kustomize
-from kustomize import K8S, ROOT
+from kustomize import OVERLAYS, ROOT
 
-OVERLAYS = ROOT / "tests/k8s/overlays"
 # In an overlay of its own because of this very finding.
 KNOWN = {OVERLAYS / "ttl": "ttl-restarts"}
 
@@ -22,16 +21,6 @@ def expect(holds, message):
     if not holds:
         failures.append(message)
         print(f"FAILED: {message}")
-
-
-def sources():
-    """Every manifest that is applied by itself: a folder with a kustomization, or a file in a folder without."""
-    for path in sorted([*K8S.rglob("*.yaml"), *OVERLAYS.rglob("*.yaml")]):
-        if path.name == "kustomization.yaml":
-            if "\nkind: Component" not in path.read_text():
-                yield path.parent
-        elif not (path.parent / "kustomization.yaml").exists():
-            yield path
 
 
 def build(path, box):
@@ -53,7 +42,7 @@ def main():
         sys.exit(77)
     clean, silent = [], 0
     with tempfile.TemporaryDirectory() as folder:
-        for path in sources():
+        for path in kustomize.sources():
             built = build(path, pathlib.Path(folder))
             said = lint(built)
             if path in KNOWN:

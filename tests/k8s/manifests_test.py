@@ -14,9 +14,8 @@ import tempfile
 
 import kustomize
 import pod_rules
-from kustomize import K8S, ROOT, ManifestError, yaml
+from kustomize import K8S, OVERLAYS, ROOT, ManifestError, yaml
 
-OVERLAYS = pathlib.Path(__file__).resolve().parent / "overlays"  # each component over all that it is for
 TRAINER = ["trainer-v2.0.0", "trainer-v2.1.0", "trainer-v2.2.0", "trainer-v2.3.0"]
 OPERATOR = ["training-operator-v1.9.2", "training-operator-v1.9.4"]
 VOLCANO = ["volcano-v1.13.0", "volcano-v1.15.1"]
@@ -57,17 +56,6 @@ def expect(holds, message):
     if not holds:
         failures.append(message)
         print(f"FAILED: {message}")
-
-
-def sources():
-    """Every manifest that is applied by itself: a folder with a kustomization, or a file in a folder without."""
-    for path in sorted([*K8S.rglob("*.yaml"), *OVERLAYS.rglob("*.yaml")]):
-        expect(path.read_text().startswith("# "), f"{path}: does not open with a comment that says what it is")
-        if path.name == "kustomization.yaml":
-            if yaml.safe_load(path.read_text())["kind"] != "Component":
-                yield path.parent
-        elif not (path.parent / "kustomization.yaml").exists():
-            yield path
 
 
 def name_of(path):
@@ -226,7 +214,9 @@ def main():
     expect(build(K8S / "volcano/together.yaml") == build(K8S / "volcano/together"),
            "k8s/volcano/together.yaml is not what kubectl kustomize k8s/volcano/together makes now")
     manifests = []
-    for path in sources():
+    for path in kustomize.files():
+        expect(path.read_text().startswith("# "), f"{path}: does not open with a comment that says what it is")
+    for path in kustomize.sources():
         name = name_of(path)
         for manifest in build(path):
             check_pods(name, manifest)
