@@ -68,9 +68,10 @@ class RunOfRanks {
   AnnulusProcess& rank(int rank) { return processes_.at(rank); }
 
   // Rank 0 makes the run folder after the rendezvous and before NCCL is set up.
-  void wait_for_run_folder() {
-    wait_for([&] { return std::filesystem::exists(run_folder() / "config.json"); },
-             "the run folder");
+  void wait_for_run_folder() { wait_for_file("config.json"); }
+  void wait_for_file(const std::filesystem::path& in_run_folder) {
+    wait_for([&] { return std::filesystem::exists(run_folder() / in_run_folder); },
+             in_run_folder.c_str());
   }
   void wait_for_epochs(long epochs) {
     wait_for(
