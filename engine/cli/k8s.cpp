@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <utility>
+#include <algorithm>
 
 #include "comm/console.h"
 #include "engine/cli/add_option.h"
@@ -54,12 +54,23 @@ ExitCode run_k8s_lint(const K8sLintCommand& command) {
   if (command.files.empty())
     throw UserError(ExitCode::usage,
                     "k8s lint: no file is given; name manifests, or - for standard input");
-  std::vector<std::pair<std::string, std::string>> files;
-  files.reserve(command.files.size());
-  for (const std::string& file : command.files) files.emplace_back(file, k8s::read_source(file));
-  const std::vector<k8s::Finding> findings = k8s::lint(files, command.options);
-  print(command.json ? k8s::to_json(findings) : k8s::to_text(findings));
-  return findings.empty() ? ExitCode::done : ExitCode::usage;
+  std::vector<k8s::Source> sources;
+  std::vector<std::string> faults;
+  for (const std::string& file : command.files) try {
+      sources.push_back({file, k8s::read_source(file)});
+    } catch (const UserError& error) {
+      faults.emplace_back(error.what());
+    }
+  k8s::Verdict verdict;
+  if (!sources.empty()) verdict = k8s::lint(sources, command.options);
+  faults.insert(faults.end(), verdict.faults.begin(), verdict.faults.end());
+  if (command.json)
+    print(k8s::to_json(verdict.findings));
+  else if (faults.empty() || !verdict.findings.empty())
+    print(k8s::to_text(verdict.findings));
+  std::ranges::for_each(faults, report_error);
+  if (!faults.empty()) return ExitCode::data;
+  return verdict.findings.empty() ? ExitCode::done : ExitCode::usage;
 }
 
 }  // namespace annulus

@@ -19,7 +19,8 @@ struct K8sLintCommand {
 
 void add_k8s_lint_options(CLI::App& app, K8sLintCommand& command);
 
-// `done`, or `usage` where there is something to mend.
+// `done`; `usage` where there is something to mend; `data` where something given cannot be judged,
+// which keeps no finding of the rest back.
 ExitCode run_k8s_lint(const K8sLintCommand& command);
 
 }  // namespace annulus

@@ -5,11 +5,16 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "engine/k8s/document.h"
+#include "engine/k8s/input.h"
 #include "engine/k8s/manifest.h"
 #include "engine/k8s/rules.h"
+#include "engine/terminal_text.h"
 #include "kernels/check.h"
 
 namespace annulus::k8s {
@@ -39,33 +44,52 @@ std::string kinds_in(const std::deque<Manifest>& input) {
   return words;
 }
 
-void expect_something(const std::vector<std::pair<std::string, std::string>>& files,
-                      const std::deque<Manifest>& input) {
-  const auto known = [](const Manifest& manifest) { return manifest.kind != Kind::other; };
-  if (std::ranges::any_of(input, known)) return;
-  std::string message = fmt::format(
+bool holds_something(const std::deque<Manifest>& input) {
+  return std::ranges::any_of(input,
+                             [](const Manifest& manifest) { return manifest.kind != Kind::other; });
+}
+
+std::string holds_nothing(const std::vector<Source>& sources, const std::deque<Manifest>& input) {
+  return terminal_text(fmt::format(
       "{}: holds {}; give a manifest that makes pods: TrainJob, a training runtime, "
       "Job, PyTorchJob, …",
-      files.size() == 1 ? files.front().first : fmt::format("{} files", files.size()),
-      kinds_in(input));
-  std::ranges::replace_if(
-      message, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  throw UserError(ExitCode::data, message);
+      sources.size() == 1 ? sources.front().name : fmt::format("{} files", sources.size()),
+      kinds_in(input)));
+}
+
+std::deque<Manifest> read_all(const std::vector<Source>& sources,
+                              std::vector<std::string>& faults) {
+  std::deque<Manifest> manifests;
+  for (const Source& source : sources) try {
+      for (Value& document : read_documents(source.name, source.text))
+        append_manifests(source.name, std::move(document), manifests);
+    } catch (const UserError& error) {
+      faults.emplace_back(error.what());
+    }
+  return manifests;
+}
+
+// Sources stay in the order in which they were given.
+void sort(std::vector<Finding>& findings, const std::vector<Source>& sources) {
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < sources.size(); ++i) places.try_emplace(sources[i].name, i);
+  std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
+    return std::pair(places[a.file], a.line) < std::pair(places[b.file], b.line);
+  });
 }
 
 }  // namespace
 
-std::vector<Finding> lint(const std::vector<std::pair<std::string, std::string>>& files,
-                          const LintOptions& options) {
+Verdict lint(const std::vector<Source>& sources, const LintOptions& options) {
   std::ranges::for_each(options.ignored, expect_rule);
-  std::deque<Manifest> input;
-  for (const auto& [name, text] : files)
-    for (Value& document : read_documents(name, text))
-      append_manifests(name, std::move(document), input);
-  expect_something(files, input);
+  Verdict verdict;
+  std::deque<Manifest> manifests = read_all(sources, verdict.faults);
+  if (verdict.faults.empty() && !holds_something(manifests))
+    verdict.faults.push_back(holds_nothing(sources, manifests));
 
+  const Input input(std::move(manifests));
   Findings findings(options.releases.empty() ? kUpTo23 : Releases::of(options.releases));
-  for (const Manifest& manifest : input) {
+  for (const Manifest& manifest : input.manifests()) {
     findings.look_at(manifest.file, manifest.object());
     for (const Rule& rule : rules()) {
       if (std::ranges::find(options.ignored, rule.name) != options.ignored.end()) continue;
@@ -73,15 +97,9 @@ std::vector<Finding> lint(const std::vector<std::pair<std::string, std::string>>
       rule.check({manifest, input}, findings);
     }
   }
-  std::vector<Finding> all = findings.take();
-  // Files stay in the order in which they were given.
-  const auto place = [&](const Finding& finding) {
-    return std::ranges::find(files, finding.file, &std::pair<std::string, std::string>::first);
-  };
-  std::ranges::stable_sort(all, [&](const Finding& a, const Finding& b) {
-    return std::pair(place(a), a.line) < std::pair(place(b), b.line);
-  });
-  return all;
+  verdict.findings = findings.take();
+  sort(verdict.findings, sources);
+  return verdict;
 }
 
 }  // namespace annulus::k8s

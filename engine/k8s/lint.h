@@ -3,8 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "engine/k8s/finding.h"
@@ -16,10 +14,20 @@ struct LintOptions {
   std::vector<std::string> ignored;   // names of rules
 };
 
-// What stands in files and what each holds, all of it one input: a TrainJob finds its runtime in
-// any of them. Sorted as they stand there. Throws UserError: data where one is not YAML, or where
-// none holds an object that a rule knows; usage where a name of `ignored` is no rule's.
-std::vector<Finding> lint(const std::vector<std::pair<std::string, std::string>>& files,
-                          const LintOptions& options);
+struct Source {
+  std::string name;  // of the file, or "-"
+  std::string text;
+};
+
+struct Verdict {
+  std::vector<Finding> findings;    // sorted as they stand in the sources
+  std::vector<std::string> faults;  // a line each: a source that is not YAML, or nothing in any of
+                                    // them that a rule knows
+};
+
+// All sources are one input: a TrainJob finds its runtime in any of them. One that cannot be read
+// keeps nothing of the others back. Throws UserError (usage) where a name of `ignored` is no
+// rule's.
+Verdict lint(const std::vector<Source>& sources, const LintOptions& options);
 
 }  // namespace annulus::k8s

@@ -1,13 +1,17 @@
 // See manifest.h.
 #include "engine/k8s/manifest.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace annulus::k8s {
 namespace {
 
 constexpr const char* kTrainerGroup = "trainer.kubeflow.org/";
+constexpr std::array<std::string_view, 6> kOperatorJobs = {"TFJob",      "PyTorchJob", "JAXJob",
+                                                           "XGBoostJob", "PaddleJob",  "MPIJob"};
 
 Kind kind_of(const std::string& group, const std::string& word) {
   if (group.starts_with(kTrainerGroup)) {
@@ -16,7 +20,8 @@ Kind kind_of(const std::string& group, const std::string& word) {
   }
   if (group.starts_with("jobset.x-k8s.io/")) return word == "JobSet" ? Kind::job_set : Kind::other;
   if (group.starts_with("kubeflow.org/"))
-    return word.ends_with("Job") ? Kind::replicas_job : Kind::other;
+    return std::ranges::find(kOperatorJobs, word) != kOperatorJobs.end() ? Kind::replicas_job
+                                                                         : Kind::other;
   if (group.starts_with("batch.volcano.sh/"))
     return word == "Job" ? Kind::volcano_job : Kind::other;
   if (group == "batch/v1" && word == "Job") return Kind::job;
@@ -27,14 +32,22 @@ Kind kind_of(const std::string& group, const std::string& word) {
   return Kind::other;
 }
 
-// A trial is called as its experiment, a hyphen and eight letters.
+// A trial is called as its experiment, a hyphen and eight letters; what has a generateName as that,
+// and five letters (k8s.io/apiserver pkg/storage/names).
 constexpr const char* kTrialSuffix = "-abcdefgh";
+constexpr const char* kGeneratedSuffix = "abcde";
+
+std::string name_in(const Value& metadata) {
+  const Value &name = metadata["name"], &generated = metadata["generateName"];
+  return name.text.empty() && !generated.text.empty() ? generated.text + kGeneratedSuffix
+                                                      : name.text;
+}
 
 void append(const std::string& file, Value object, const std::string& name,
             std::deque<Manifest>& to) {
   Manifest manifest{.file = file, .word = object["kind"].text};
   manifest.kind = kind_of(object["apiVersion"].text, manifest.word);
-  manifest.name = name.empty() ? object["metadata"]["name"].text : name;
+  manifest.name = name.empty() ? name_in(object["metadata"]) : name;
   manifest.root = std::move(object);
   to.push_back(std::move(manifest));
 }
@@ -72,7 +85,7 @@ void append_manifests(const std::string& file, Value document, std::deque<Manife
   }
   const Value& trial = document["spec"]["trialTemplate"]["trialSpec"];
   if (word == "Experiment" && trial.kind == Value::Kind::map)
-    return append(file, trial, document["metadata"]["name"].text + kTrialSuffix, to);
+    return append(file, trial, name_in(document["metadata"]) + kTrialSuffix, to);
   append(file, std::move(document), "", to);
 }
 

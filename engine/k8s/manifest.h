@@ -27,7 +27,7 @@ struct Manifest {
   std::string file;
   Kind kind = Kind::other;
   std::string word;  // as it stands in `kind:`
-  std::string name;  // of a trial of Katib: its longest
+  std::string name;  // of a trial of Katib, or where the server makes it: its longest
   Value root;
 
   std::string object() const { return name.empty() ? word : word + " " + name; }

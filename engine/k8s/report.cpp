@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/k8s/rules.h"
+#include "engine/terminal_text.h"
 
 namespace annulus::k8s {
 namespace {
@@ -34,9 +35,7 @@ std::string line(const Finding& finding) {
       fmt::format("{}:{}: {}: {}: {}: {}; {}", finding.file, finding.line, finding.rule,
                   finding.object, finding.fact, finding.reason, finding.fix);
   if (!finding.releases.empty()) text += fmt::format(" (Trainer {})", in_words(finding.releases));
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text + "\n";
+  return terminal_text(text) + "\n";
 }
 
 std::string dumped(const Json& array) {

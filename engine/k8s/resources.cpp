@@ -3,9 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
 
 namespace annulus::k8s {
 namespace {
+
+constexpr std::array<std::string_view, 6> kPowers = {"", "k", "M", "G", "T", "P"};
+constexpr std::array<std::string_view, 6> kBinaryPowers = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
 
 bool is_gpu(std::string_view resource) {  // runtime.go's numGPU
   std::string lower(resource);
@@ -44,6 +50,20 @@ bool sets_any(const Value& resources) {
 Asked asked_rdma(const Value& resources) { return first(resources, is_rdma); }
 Asked asked_mig(const Value& resources) { return first(resources, is_mig); }
 Asked asked_gpus(const Value& resources) { return first(resources, is_gpu); }
+
+std::optional<double> bytes_of(const Value& quantity) {
+  if (quantity.kind != Value::Kind::scalar) return std::nullopt;
+  const std::string& text = quantity.text;
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view suffix(stop, text.data() + text.size());
+  for (std::size_t power = 0; power < kPowers.size(); ++power)
+    for (const auto& [word, base] :
+         {std::pair(kPowers[power], 1000.0), std::pair(kBinaryPowers[power], 1024.0)})
+      if (suffix == word) return number * std::pow(base, static_cast<double>(power));
+  return std::nullopt;
+}
 
 std::optional<std::int64_t> devices(const Value& resources) {
   const Asked asked =

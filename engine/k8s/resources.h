@@ -27,6 +27,10 @@ Asked asked_rdma(const Value& resources);
 Asked asked_mig(const Value& resources);
 Asked asked_gpus(const Value& resources);  // whole or shared ones: the name contains "gpu"
 
+// The bytes of a quantity: 64Mi, 1G, 1024 (k8s.io/apimachinery pkg/api/resource). Nothing where it
+// is none.
+std::optional<double> bytes_of(const Value& quantity);
+
 // Devices on which a rank may run, MIG instances with them; nothing where none is asked for or the
 // number is not one.
 std::optional<std::int64_t> devices(const Value& resources);

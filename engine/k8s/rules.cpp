@@ -7,6 +7,9 @@ namespace annulus::k8s {
 namespace {
 
 constexpr std::array kRules{
+    Rule{"duplicate-key", "all kinds",
+         "a key that stands twice in one map: the first is lost without a word",
+         check_duplicate_key},
     Rule{"name-length", "TrainJob, JobSet",
          "a name that makes pod names of more than 63 characters: JobSet is refused",
          check_name_length},

@@ -5,17 +5,17 @@
 // lint.h, listed by `annulus k8s lint --rules`.
 #pragma once
 
-#include <deque>
 #include <span>
 
 #include "engine/k8s/finding.h"
+#include "engine/k8s/input.h"
 #include "engine/k8s/manifest.h"
 
 namespace annulus::k8s {
 
 struct Subject {
   const Manifest& manifest;
-  const std::deque<Manifest>& input;  // all that was given, for what refers to another
+  const Input& input;  // for what refers to another
 };
 
 struct Rule {
@@ -26,6 +26,9 @@ struct Rule {
 };
 
 std::span<const Rule> rules();
+
+// --- rules_document.cpp: of the text itself ---
+void check_duplicate_key(const Subject& subject, Findings& findings);
 
 // --- rules_names.cpp: names that the controllers make or look for ---
 void check_name_length(const Subject& subject, Findings& findings);

@@ -13,10 +13,7 @@ namespace {
 bool says_ranks(const TrainJob& job) { return job.trainer()["numProcPerNode"].there(); }
 
 bool has_train_job(const Subject& subject) {
-  return std::ranges::any_of(subject.input, [&](const Manifest& other) {
-    return other.kind == Kind::train_job &&
-           train_job_of(other, subject.input).runtime_manifest == &subject.manifest;
-  });
+  return !subject.input.train_jobs_of(subject.manifest).empty();
 }
 
 // MIG instances alone: with a GPU beside them the controller has a number.

@@ -61,14 +61,19 @@ void add_name_length(const Value& at, const std::string& name, const Tightest& l
        fmt::format("shorten it by {}", static_cast<std::int64_t>(name.size()) - least.letters)});
 }
 
-const Value& name_of(const Manifest& manifest) { return manifest.root["metadata"]["name"]; }
+const Value& name_of(const Manifest& manifest) {
+  const Value& metadata = manifest.root["metadata"];
+  for (const char* key : {"name", "generateName"})
+    if (metadata[key].there()) return metadata[key];
+  return manifest.root;
+}
 
 }  // namespace
 
 void check_name_length(const Subject& subject, Findings& findings) {
   const Manifest& manifest = subject.manifest;
   const auto size = static_cast<std::int64_t>(manifest.name.size());
-  const Value& at = name_of(manifest).there() ? name_of(manifest) : manifest.root;
+  const Value& at = name_of(manifest);
   if (manifest.kind == Kind::train_job) {
     const Tightest least = tightest(train_job_of(manifest, subject.input));
     if (size > least.letters) add_name_length(at, manifest.name, least, findings);

@@ -52,26 +52,48 @@ void check_istio_label(const Subject& subject, Findings& findings) {
 
 namespace {
 
-const Value* volume_at(const Value& pod_spec, const Value& container, std::string_view path) {
+constexpr double kDefaultShm = 64.0 * 1024 * 1024;  // bytes, of a container without a volume there
+
+const Value* volume_at_shm(const Value& pod_spec, const Value& container) {
   for (const Value& mount : container["volumeMounts"].items)
-    if (mount["mountPath"].is(path)) return named(pod_spec["volumes"], mount["name"].text);
+    if (mount["mountPath"].is("/dev/shm") || mount["mountPath"].is("/dev/shm/"))
+      return named(pod_spec["volumes"], mount["name"].text);
   return nullptr;
+}
+
+// Whether each TrainJob of this runtime that was given mounts memory there by itself.
+bool train_jobs_bring_shm(const Subject& subject) {
+  const auto& jobs = subject.input.train_jobs_of(subject.manifest);
+  return !jobs.empty() && std::ranges::all_of(jobs, [&](const Manifest* job) {
+    return std::ranges::any_of(
+        pod_patches(train_job_of(*job, subject.input)), [](const Value* patch) {
+          const Value* container = named((*patch)["containers"], "node");
+          const Value* volume = container ? volume_at_shm(*patch, *container) : nullptr;
+          return volume && (*volume)["emptyDir"]["medium"].is("Memory");
+        });
+  });
 }
 
 void check_container_shm(const Pod& pod, const Value& container, Findings& findings) {
   if (pod.spec()["hostIPC"].is("true")) return;
-  const Value* volume = volume_at(pod.spec(), container, "/dev/shm");
-  const bool on_disk =
-      volume && (*volume)["emptyDir"].there() && !(*volume)["emptyDir"]["medium"].is("Memory");
-  if (volume && !on_disk) return;
-  findings.add(
-      on_disk ? *volume : container,
-      {on_disk ? fmt::format("/dev/shm of the container {} is on the node's disk",
-                             container["name"].text)
-               : fmt::format("the container {} has no volume at /dev/shm", container["name"].text),
-       on_disk ? "NCCL's buffers between GPUs become file writes"
-               : "it has 64 MiB then, and NCCL dies with Bus error or slows down",
-       "mount emptyDir: {medium: Memory} there; it counts as the container's memory"});
+  const char* fix = "mount emptyDir: {medium: Memory} there; it counts as the container's memory";
+  const char* default_reason = "it has 64 MiB then, and NCCL dies with Bus error or slows down";
+  const std::string& name = container["name"].text;
+  const Value* volume = volume_at_shm(pod.spec(), container);
+  if (!volume)
+    return findings.add(container, {fmt::format("the container {} has no volume at /dev/shm", name),
+                                    default_reason, fix});
+  const Value& directory = (*volume)["emptyDir"];
+  if (!directory.there()) return;
+  if (!directory["medium"].is("Memory"))
+    return findings.add(*volume,
+                        {fmt::format("/dev/shm of the container {} is on the node's disk", name),
+                         "NCCL's buffers between GPUs become file writes", fix});
+  const Value& limit = directory["sizeLimit"];
+  if (bytes_of(limit).value_or(kDefaultShm + 1) <= kDefaultShm)
+    findings.add(limit, {fmt::format("/dev/shm of the container {} has {}", name, limit.text),
+                         "no more than without a volume: NCCL dies with Bus error or slows down",
+                         "say sizeLimit: 1Gi or more"});
 }
 
 }  // namespace
@@ -79,6 +101,7 @@ void check_container_shm(const Pod& pod, const Value& container, Findings& findi
 void check_shm(const Subject& subject, Findings& findings) {
   const Manifest& manifest = subject.manifest;
   const Runtime runtime = manifest.kind == Kind::runtime ? runtime_of(manifest) : Runtime{};
+  if (runtime.manifest && train_jobs_bring_shm(subject)) return;
   for (const Pod& pod : pods_of(manifest)) {
     // A TrainJob brings the GPUs.
     const bool fills = runtime.manifest && runtime.gives_way(*pod.owner);

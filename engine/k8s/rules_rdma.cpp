@@ -39,6 +39,13 @@ bool may_lock_memory(const Value& container) {
   });
 }
 
+bool patched_to_lock_memory(const TrainJob& job) {
+  return std::ranges::any_of(pod_patches(job), [](const Value* patch) {
+    const Value* container = named((*patch)["containers"], "node");
+    return container && may_lock_memory(*container);
+  });
+}
+
 Words no_ipc_lock(const std::string& container, const Asked& rdma) {
   return {fmt::format("the container {} has {} but not the capability IPC_LOCK", container,
                       adapters(rdma)),
@@ -54,7 +61,7 @@ void check_rdma_ipc_lock(const Subject& subject, Findings& findings) {
     const Asked rdma = asked_rdma(job.resources());
     // Where the runtime asks for adapters too, it is the one to mend.
     if (rdma && job.runtime.container && !asked_rdma(job.runtime.resources()) &&
-        !may_lock_memory(*job.runtime.container))
+        !may_lock_memory(*job.runtime.container) && !patched_to_lock_memory(job))
       findings.add(job.resources(), no_ipc_lock("node of its runtime", rdma));
     return;
   }

@@ -1,7 +1,8 @@
-// See source.h.
+// See source.h. A pipe is opened without waiting for a writer, and then waited for with a deadline.
 #include "engine/k8s/source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,12 +15,13 @@ namespace annulus::k8s {
 namespace {
 
 constexpr std::size_t kLongest = std::size_t{8} << 20;
+constexpr int kPatience = 60;  // seconds without a byte: kubectl may have to fetch a remote base
 
 class Descriptor {
  public:
   explicit Descriptor(const std::string& path)
       : own_(path != "-"),
-        number_(own_ ? open(path.c_str(), O_RDONLY | O_CLOEXEC) : STDIN_FILENO) {}
+        number_(own_ ? open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO) {}
   ~Descriptor() {
     if (own_ && number_ >= 0) close(number_);
   }
@@ -32,6 +34,16 @@ class Descriptor {
   int number_;
 };
 
+// Until there are bytes or their end; a pipe that nobody has opened for writing yet has neither.
+void wait_for_bytes(const std::string& path, int descriptor) {
+  pollfd readable{descriptor, POLLIN, 0};
+  int ready = 0;
+  while ((ready = poll(&readable, 1, kPatience * 1000)) < 0 && errno == EINTR) {
+  }
+  if (ready == 0)
+    throw_data_error(path, "{} s without a byte; is what writes into it still at work?", kPatience);
+}
+
 }  // namespace
 
 std::string read_source(const std::string& path) {
@@ -40,9 +52,10 @@ std::string read_source(const std::string& path) {
   std::string text;
   std::array<char, 1 << 16> piece{};
   while (true) {
+    wait_for_bytes(path, file.number());
     const ssize_t got = read(file.number(), piece.data(), piece.size());
     if (got == 0) return text;
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) throw_data_error(path, "cannot be read: {}", std::strerror(errno));
     text.append(piece.data(), static_cast<std::size_t>(got));
     if (text.size() > kLongest)

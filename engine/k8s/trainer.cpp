@@ -61,24 +61,28 @@ std::int64_t TrainJob::nodes() const {
   return std::clamp<std::int64_t>(said.whole().value_or(1), 1, kMost);
 }
 
-TrainJob train_job_of(const Manifest& manifest, const std::deque<Manifest>& input) {
-  const Value& reference = manifest.spec()["runtimeRef"];
-  const std::string kind =
-      reference["kind"].there() ? reference["kind"].text : "ClusterTrainingRuntime";
-  TrainJob job{.manifest = &manifest};
-  const auto is_it = [&](const Manifest& other) {
-    return other.kind == Kind::runtime && other.word == kind && reference["name"].is(other.name);
-  };
-  // The one in the same file first: files that are alike may be given together.
-  auto found = std::ranges::find_if(
-      input, [&](const Manifest& other) { return other.file == manifest.file && is_it(other); });
-  if (found == input.end()) found = std::ranges::find_if(input, is_it);
-  if (found == input.end()) {
-    job.policy = shipped_policy(reference["name"].text);
-  } else {
-    job.runtime_manifest = &*found;
-    job.runtime = runtime_of(*found);
+std::vector<const Value*> pod_patches(const TrainJob& job) {
+  const Value& spec = job.manifest->spec();
+  const std::string name = job.runtime.job ? (*job.runtime.job)["name"].text : "node";
+  std::vector<const Value*> patches;
+  for (const Value& patch : spec["podSpecOverrides"].items)
+    if (named(patch["targetJobs"], name)) patches.push_back(&patch);
+  for (const Value& patch : spec["podTemplateOverrides"].items)
+    if (named(patch["targetJobs"], name)) patches.push_back(&patch["spec"]);
+  for (const Value& patch : spec["runtimePatches"].items)
+    if (const Value* job_patch =
+            named(patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"], name))
+      patches.push_back(&(*job_patch)["template"]["spec"]["template"]["spec"]);
+  return patches;
+}
+
+TrainJob train_job_of(const Manifest& manifest, const Input& input) {
+  TrainJob job{.manifest = &manifest, .runtime_manifest = input.runtime_of(manifest)};
+  if (job.runtime_manifest) {
+    job.runtime = runtime_of(*job.runtime_manifest);
     job.policy = job.runtime.policy;
+  } else {
+    job.policy = shipped_policy(manifest.spec()["runtimeRef"]["name"].text);
   }
   return job;
 }

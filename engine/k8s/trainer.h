@@ -4,9 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
+#include <vector>
 
+#include "engine/k8s/input.h"
 #include "engine/k8s/manifest.h"
 
 namespace annulus::k8s {
@@ -44,6 +45,10 @@ struct TrainJob {
   std::int64_t nodes() const;
 };
 
-TrainJob train_job_of(const Manifest& manifest, const std::deque<Manifest>& input);
+// What a TrainJob adds to the pods of its runtime's training job, as parts of pod specs:
+// podSpecOverrides (2.0), podTemplateOverrides (2.1), runtimePatches (from 2.2 on).
+std::vector<const Value*> pod_patches(const TrainJob& job);
+
+TrainJob train_job_of(const Manifest& manifest, const Input& input);
 
 }  // namespace annulus::k8s

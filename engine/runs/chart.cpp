@@ -11,7 +11,7 @@
 #include <span>
 
 #include "engine/runs/axis.h"
-#include "engine/runs/printable.h"
+#include "engine/terminal_text.h"
 
 namespace annulus::runs {
 namespace {
@@ -53,7 +53,7 @@ std::vector<LegendEntry> legend_of(const Chart& chart) {
   double x = kMargin;
   int row = 0;
   for (std::size_t run = 0; run < chart.runs.size(); ++run) {
-    const std::string name = shortened(printable(chart.runs[run]), kLongest);
+    const std::string name = shortened(terminal_text(chart.runs[run]), kLongest);
     const double width = kSwatch + 8 + text_width(name, kLegendFont) + 22;
     if (x + width > kWidth - kMargin && x > kMargin) {
       x = kMargin;

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/runs/printable.h"
 #include "engine/runs/summary.h"
 #include "engine/runs/table.h"
+#include "engine/terminal_text.h"
 
 namespace annulus::runs {
 namespace {
@@ -37,7 +37,7 @@ std::string notes_text(const std::vector<RunRecord>& runs) {
   std::string text;
   for (const RunRecord& run : runs)
     for (const std::string& note : run.notes)
-      text += fmt::format("note: {}: {}\n", printable(run.folder.string()), note);
+      text += fmt::format("note: {}: {}\n", terminal_text(run.folder.string()), note);
   return text.empty() ? "" : "\n" + text;
 }
 
@@ -76,7 +76,7 @@ std::string cell(const Json& value) {
   const std::string text = value.is_string()
                                ? value.get<std::string>()
                                : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return shortened(printable(text), kWidest);
+  return shortened(terminal_text(text), kWidest);
 }
 
 // A row for each result of interest, a column for each run.

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/runs/printable.h"
+#include "engine/terminal_text.h"
 
 namespace annulus::runs {
 namespace {
@@ -54,9 +54,9 @@ Json number_or_null(double number) {
 }  // namespace
 
 Summary summarise(const RunRecord& run, Time now) {
-  Summary s{.name = printable(run.name),
-            .model = printable(run.config_text("/model")),
-            .data = printable(run.config_text("/data/name")),
+  Summary s{.name = terminal_text(run.name),
+            .model = terminal_text(run.config_text("/model")),
+            .data = terminal_text(run.config_text("/data/name")),
             .ranks = run.config_number("/ranks"),
             .virtual_ranks = run.config_number("/virtual_ranks"),
             .batch_size = run.config_number("/batch_size"),

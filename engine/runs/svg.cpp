@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/runs/printable.h"
+#include "engine/terminal_text.h"
 
 namespace annulus::runs {
 namespace {
@@ -12,7 +12,7 @@ constexpr const char* kInk = "#222222";
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : printable(text)) switch (c) {
+  for (const char c : terminal_text(text)) switch (c) {
       case '&':
         result += "&amp;";
         break;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/runs/printable.h"
+#include "engine/terminal_text.h"
 
 namespace annulus::runs {
 

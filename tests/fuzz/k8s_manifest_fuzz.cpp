@@ -10,17 +10,18 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace annulus;
   const std::string text(fuzz::text_of(data, size));
-  fuzz::allow_data_errors([&] {
-    const std::vector<k8s::Finding> findings = k8s::lint({{"file", text}}, {});
-    const auto lines = 1 + std::ranges::count(text, '\n') + std::ranges::count(text, '\r');
-    for (const k8s::Finding& finding : findings) {
-      fuzz::require(finding.line >= 1 && finding.line <= lines);
-      fuzz::require(!finding.fact.empty() && !finding.reason.empty() && !finding.fix.empty());
-    }
-    const std::string report = k8s::to_text(findings);
-    fuzz::require(std::ranges::count(report, '\n') ==
-                  static_cast<std::ptrdiff_t>(findings.size()) + 1);
-    static_cast<void>(k8s::to_json(findings));
-  });
+  const auto [findings, faults] = k8s::lint({{"file", text}}, {});
+  fuzz::require(faults.size() <= 1);
+  for (const std::string& fault : faults)
+    fuzz::require(!fault.empty() && fault.find('\n') == std::string::npos);
+  const auto lines = 1 + std::ranges::count(text, '\n') + std::ranges::count(text, '\r');
+  for (const k8s::Finding& finding : findings) {
+    fuzz::require(finding.line >= 1 && finding.line <= lines);
+    fuzz::require(!finding.fact.empty() && !finding.reason.empty() && !finding.fix.empty());
+  }
+  const std::string report = k8s::to_text(findings);
+  fuzz::require(std::ranges::count(report, '\n') ==
+                static_cast<std::ptrdiff_t>(findings.size()) + 1);
+  static_cast<void>(k8s::to_json(findings));
   return 0;
 }

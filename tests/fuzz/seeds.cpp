@@ -211,7 +211,7 @@ void host_names(Seeds& seeds) {
 void manifests(Seeds& seeds) {
   for (const auto& entry : fs::directory_iterator(ANNULUS_LINT_MANIFESTS)) {
     const std::string text = test::slurp(entry.path());
-    static_cast<void>(k8s::lint({{"seed", text}}, {}));
+    if (!k8s::lint({{"seed", text}}, {}).faults.empty()) throw std::runtime_error(entry.path());
     write_text(seeds, "k8s_manifest", text);
   }
 }

@@ -1,10 +1,15 @@
 // `annulus k8s lint` as a user runs it: what is printed, and the exit codes of docs/exit-codes.md.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "tests/engine/files.h"
 #include "tests/engine/program.h"
 
 namespace {
@@ -94,12 +99,49 @@ TEST_F(LintCli, WhatCannotBeReadIsOneLineAndCode3) {
   expect_refusal(run("k8s lint binary.yaml"), 3, "binary.yaml: is not text; ");
   expect_refusal(run("k8s lint claim.yaml"), 3, "claim.yaml: holds PersistentVolumeClaim; ");
   expect_refusal(run("k8s lint odd.yaml"), 3, "odd.yaml: holds something without kind; ");
-  expect_refusal(run("k8s lint escape.yaml"), 3, "escape.yaml: holds ?[31m?; ");
+  expect_refusal(run("k8s lint escape.yaml"), 3, "escape.yaml: holds \uFFFD[31m\uFFFD; ");
   expect_refusal(run("k8s lint ."), 3, ".: cannot be read: Is a directory");
   expect_refusal(run("k8s lint nowhere.yaml"), 3, "nowhere.yaml: cannot be opened: No such file");
   expect_refusal(run("k8s lint /dev/zero"), 3, "/dev/zero: is longer than 8 MiB");
   expect_refusal(run("k8s lint - </dev/null"), 3, "-: holds no document at all; ");
   expect_refusal(run("k8s lint"), 2, "k8s lint: no file is given; ");
+}
+
+// What can be judged is, whatever stands beside it.
+TEST_F(LintCli, OneFileThatCannotBeReadKeepsNoFindingBack) {
+  write("broken.yaml", "kind: Pod\nspec: [\n");
+  const std::string bad = kManifests + "/shm-missing.bad.yaml";
+  const Outcome outcome = run("k8s lint broken.yaml nowhere.yaml " + bad);
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.out.find(": shm-missing: "), std::string::npos) << outcome.out;
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 2) << outcome.err;
+  const Outcome json = run("k8s lint --json broken.yaml " + bad);
+  EXPECT_EQ(json.code, 3);
+  EXPECT_EQ(nlohmann::json::parse(json.out).size(), 1u);
+  EXPECT_EQ(run("k8s lint --json broken.yaml").out, "[]\n");
+  EXPECT_EQ(run("k8s lint broken.yaml " + kManifests + "/shm-missing.good.yaml").out, "");
+}
+
+// A pipe with a name: its writer may come later.
+TEST_F(LintCli, AWriterThatComesLaterIsWaitedFor) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  std::jthread writer([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    write("pipe", annulus::test::slurp(kManifests + "/shm-missing.bad.yaml"));
+  });
+  EXPECT_EQ(run("k8s lint pipe").code, 2);
+}
+
+// Of another file's bytes, and of a terminal's commands, nothing reaches the terminal.
+TEST_F(LintCli, WhatATerminalWouldActOnIsReplaced) {
+  write("odd.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\xc2\x9b\"}\n"
+        "spec: {hostNetwork: true, dnsPolicy: \"\\e[31m\"}\n");
+  const Outcome outcome = run("k8s lint odd.yaml");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.out.find("Pod a\uFFFD\uFFFD: hostNetwork with dnsPolicy \uFFFD[31m"),
+            std::string::npos)
+      << outcome.out;
 }
 
 // Whatever types stand where others are meant, rules find nothing there and nothing ends.

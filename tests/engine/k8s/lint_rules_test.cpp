@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "engine/k8s/lint.h"
 #include "engine/k8s/rules.h"
@@ -18,8 +19,8 @@
 namespace {
 
 using annulus::k8s::Finding;
-using annulus::k8s::lint;
 using annulus::k8s::LintOptions;
+using annulus::k8s::Source;
 
 namespace fs = std::filesystem;
 
@@ -36,8 +37,15 @@ std::string rule_of(const fs::path& path) {
   return name.substr(0, name.find('.'));
 }
 
+// Of sources that can all be judged.
+std::vector<Finding> judged(const std::vector<Source>& sources, const LintOptions& options) {
+  annulus::k8s::Verdict verdict = annulus::k8s::lint(sources, options);
+  EXPECT_EQ(verdict.faults, std::vector<std::string>{});
+  return std::move(verdict.findings);
+}
+
 std::vector<Finding> findings_in(const fs::path& path, const LintOptions& options = {}) {
-  return lint({{path.filename(), annulus::test::slurp(path)}}, options);
+  return judged({{path.filename(), annulus::test::slurp(path)}}, options);
 }
 
 std::string in_words(const std::vector<Finding>& findings) {
@@ -129,8 +137,8 @@ TEST(LintRules, TheLongestNameFollowsFromTheNumberOfNodes) {
     // JobSet's own arithmetic: {name}-node-0-{index}-abcde, at most 63.
     const std::string pod = fmt::format("-node-0-{}-abcde", nodes - 1);
     EXPECT_EQ(longest + pod.size(), 63u) << nodes;
-    EXPECT_TRUE(lint({{"f", train_job(std::string(longest, 'a'), nodes)}}, {}).empty()) << nodes;
-    const auto findings = lint({{"f", train_job(std::string(longest + 1, 'a'), nodes)}}, {});
+    EXPECT_TRUE(judged({{"f", train_job(std::string(longest, 'a'), nodes)}}, {}).empty()) << nodes;
+    const auto findings = judged({{"f", train_job(std::string(longest + 1, 'a'), nodes)}}, {});
     ASSERT_EQ(findings.size(), 1u) << nodes;
     EXPECT_EQ(findings.front().rule, "name-length");
   }
@@ -165,10 +173,10 @@ TEST(LintRules, ATrainJobFindsItsRuntimeInAnotherFileOfTheRightKind) {
         kind);
   };
   const LintOptions options{.releases = {}, .ignored = {"ancestor-label"}};
-  EXPECT_EQ(lint({{"job", job}}, options).size(), 0u);
-  EXPECT_EQ(lint({{"job", job}, {"runtime", runtime("ClusterTrainingRuntime")}}, options).size(),
+  EXPECT_EQ(judged({{"job", job}}, options).size(), 0u);
+  EXPECT_EQ(judged({{"job", job}, {"runtime", runtime("ClusterTrainingRuntime")}}, options).size(),
             1u);
-  EXPECT_EQ(lint({{"job", job}, {"runtime", runtime("TrainingRuntime")}}, options).size(), 0u);
+  EXPECT_EQ(judged({{"job", job}, {"runtime", runtime("TrainingRuntime")}}, options).size(), 0u);
 }
 
 TEST(LintRules, TheRuntimeInTheSameFileComesFirst) {
@@ -176,15 +184,28 @@ TEST(LintRules, TheRuntimeInTheSameFileComesFirst) {
       annulus::test::slurp(fs::path(ANNULUS_LINT_MANIFESTS) / "trainer-missing.bad.yaml");
   const std::string plain =
       annulus::test::slurp(fs::path(ANNULUS_LINT_MANIFESTS) / "trainer-missing.plain.good.yaml");
-  EXPECT_EQ(lint({{"plain", plain}, {"torch", job}}, {}).size(), 1u);
+  EXPECT_EQ(judged({{"plain", plain}, {"torch", job}}, {}).size(), 1u);
+}
+
+// A look-up each, not a search: twenty times as many take a good second.
+TEST(LintRules, ManyTrainJobsAndRuntimesAreNoMatter) {
+  std::string text;
+  for (int i = 0; i < 10000; ++i)
+    text += fmt::format(
+        "---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {{name: j{}}}\n"
+        "spec: {{runtimeRef: {{name: r{}}}, trainer: {{}}}}\n---\n"
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\n"
+        "metadata: {{name: r{}}}\nspec: {{mlPolicy: {{torch: {{}}}}}}\n",
+        i, i, i);
+  EXPECT_EQ(judged({{"f", text}}, {.releases = {}, .ignored = {"ancestor-label"}}).size(), 0u);
 }
 
 TEST(LintRules, LookIntoLists) {
   const auto findings =
-      lint({{"f",
-             "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n"
-             "  metadata: {name: a}\n  spec: {hostNetwork: true, containers: []}\n"}},
-           {});
+      judged({{"f",
+               "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n"
+               "  metadata: {name: a}\n  spec: {hostNetwork: true, containers: []}\n"}},
+             {});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings.front().line, 7);
   EXPECT_EQ(findings.front().object, "Pod a");

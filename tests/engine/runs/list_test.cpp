@@ -2,7 +2,7 @@
 // missing, cut, damaged or made to harm.
 #include "engine/runs/list.h"
 
-#include "engine/runs/printable.h"
+#include "engine/terminal_text.h"
 #include "tests/engine/runs/run_files.h"
 
 namespace annulus::runs {
@@ -135,13 +135,13 @@ TEST_F(RunFiles, NamesCannotMoveTheCursor) {
 }
 
 TEST(Printable, KeepsUtf8AndReplacesTheRest) {
-  EXPECT_EQ(printable("Zürich 東京 🚲"), "Zürich 東京 🚲");
-  EXPECT_EQ(printable("a\tb\x7f"), "a\uFFFDb\uFFFD");
-  for (const char* bad : {"\x80", "\xc0", "\xff"}) EXPECT_EQ(printable(bad), "\uFFFD");
-  EXPECT_EQ(printable("\xc3"), "\uFFFD");
-  EXPECT_EQ(printable("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate
-  EXPECT_EQ(printable("\xe0\x80\xaf"), "\uFFFD\uFFFD\uFFFD");  // overlong
-  EXPECT_EQ(printable("\xef\xbf\xbf"), "\uFFFD\uFFFD\uFFFD");  // U+FFFF: XML has no such character
+  EXPECT_EQ(terminal_text("Zürich 東京 🚲"), "Zürich 東京 🚲");
+  EXPECT_EQ(terminal_text("a\tb\x7f"), "a\uFFFDb\uFFFD");
+  for (const char* bad : {"\x80", "\xc0", "\xff"}) EXPECT_EQ(terminal_text(bad), "\uFFFD");
+  EXPECT_EQ(terminal_text("\xc3"), "\uFFFD");
+  EXPECT_EQ(terminal_text("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate
+  EXPECT_EQ(terminal_text("\xe0\x80\xaf"), "\uFFFD\uFFFD\uFFFD");  // overlong
+  EXPECT_EQ(terminal_text("\xef\xbf\xbf"), "\uFFFD\uFFFD\uFFFD");  // U+FFFF: XML has no such character
   EXPECT_EQ(shortened("Zürich", 6), "Zürich");
   EXPECT_EQ(shortened("Zürich", 4), "Zür…");
 }

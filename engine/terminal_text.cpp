@@ -1,10 +1,10 @@
-// See printable.h. UTF-8 is RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
-#include "engine/runs/printable.h"
+// See terminal_text.h. UTF-8 is RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+#include "engine/terminal_text.h"
 
 #include <algorithm>
 #include <cstdint>
 
-namespace annulus::runs {
+namespace annulus {
 namespace {
 
 constexpr const char *kReplacement = "\xef\xbf\xbd", *kEllipsis = "\xe2\x80\xa6";
@@ -30,7 +30,7 @@ std::size_t printable_length(std::string_view text) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string terminal_text(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const std::size_t length = printable_length(text);
@@ -52,4 +52,4 @@ std::size_t character_count(std::string_view utf8) {
       std::ranges::count_if(utf8, [](char c) { return !continues(c); }));
 }
 
-}  // namespace annulus::runs
+}  // namespace annulus
