@@ -64,6 +64,14 @@ int answer(mg_connection* connection) {
 // civetweb's own words would go to stderr, a line for each client that hangs up.
 int say_nothing(const mg_connection*, const char*) { return 1; }
 
+// civetweb tells only that it cannot; the system's reason comes from trying once more.
+std::string why_not(int port) try {
+  listen_on("", static_cast<std::uint16_t>(port));
+  return "the port cannot be had";
+} catch (const NetError& error) {
+  return error.what();
+}
+
 class CivetServer : public MetricsServer {
  public:
   CivetServer(mg_context* context, int port) : context_(context), port_(port) {}
@@ -112,9 +120,9 @@ std::unique_ptr<MetricsServer> MetricsServer::start(int port, const LiveRun& run
     if (context) return std::make_unique<CivetServer>(context, port);
   }
   note(
-      fmt::format("annulus: --metrics-port {}: the port cannot be had; no metrics are served, "
-                  "training goes on; choose another port, or end the program that has it\n",
-                  port));
+      fmt::format("annulus: --metrics-port {}: {}; no metrics are served, training goes on; choose "
+                  "another port, above 1023 if you are not root, or end the program that has it\n",
+                  port, why_not(port)));
   return nullptr;
 }
 

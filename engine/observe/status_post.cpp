@@ -139,7 +139,7 @@ PostAnswer post_status(const StatusServer& server, const std::string& body,
                        const std::atomic<bool>& cancelled) try {
   return post(server, body, time_limit, cancelled);
 } catch (const std::exception& error) {
-  return {0, error.what()};
+  return {.reason = error.what(), .sent = false};
 }
 
 }  // namespace annulus

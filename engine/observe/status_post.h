@@ -18,6 +18,7 @@ struct StatusServer {
 struct PostAnswer {
   long code = 0;       // of HTTP; 0: there was no answer
   std::string reason;  // one line; empty: it was taken (200)
+  bool sent = true;    // false: the token or the CA's file kept it here
 
   bool taken() const { return reason.empty(); }
 };

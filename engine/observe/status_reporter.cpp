@@ -25,8 +25,20 @@ const DeclaredEnvironment kDeclared(
      {kCaFile, "", "set by Kubeflow Trainer", "file of the CA that signed for that server"},
      {kTokenFile, "", "set by Kubeflow Trainer", "file of the token that the server asks for"}});
 
-const char* fix_for(long code) {
-  switch (code) {
+// A URL may hold a password, which is for no log.
+std::string shown(const std::string& url) {
+  const auto begin = url.find("://");
+  if (begin == url.npos) return printable(url);
+  const auto host = begin + 3, at = url.find_last_of('@', url.find('/', host));
+  if (at == url.npos || at < host) return printable(url);
+  return printable(url.substr(0, host) + url.substr(at + 1));
+}
+
+const char* fix_for(const PostAnswer& answer) {
+  if (!answer.sent)
+    return "KUBEFLOW_TRAINER_SERVER_TOKEN and _CA_CERT must name the files that the controller "
+           "mounts";
+  switch (answer.code) {
     case 0:
       return "is the controller up, is the mounted CA its own, and does a NetworkPolicy let port "
              "10443 through?";
@@ -66,7 +78,7 @@ std::optional<StatusServer> status_server_of(const Environment& environment,
     warn(
         fmt::format("the TrainJob's status is not reported: {} '{}' is not https, and the token "
                     "would be seen; unset it",
-                    kUrl, printable(server.url)));
+                    kUrl, shown(server.url)));
     return std::nullopt;
   }
   return server;
@@ -113,7 +125,7 @@ void StatusReporter::run() try {
   if (const std::lock_guard lock(mutex_); wish_ != Wish::finish) return;
   post(run_.snapshot());
 } catch (const std::exception& error) {  // memory
-  warn_once({0, error.what()});
+  warn_once({.reason = error.what(), .sent = false});
 }
 
 // False where no further regular POST is to come: at once to stop, in its time to finish.
@@ -152,7 +164,7 @@ void StatusReporter::warn_once(const PostAnswer& answer) {
   warn_(
       fmt::format("the TrainJob's status is not reported: {}: {}; {}; training goes on, and so "
                   "do the tries",
-                  printable(server_.url), answer.reason, fix_for(answer.code)));
+                  shown(server_.url), answer.reason, fix_for(answer)));
 }
 
 }  // namespace annulus

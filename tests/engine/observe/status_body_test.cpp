@@ -156,11 +156,12 @@ TEST_F(Environments, HalfOfThemIsSaid) {
 }
 
 TEST_F(Environments, ATokenIsNotSentInTheOpen) {
-  EXPECT_FALSE(read({{"KUBEFLOW_TRAINER_SERVER_URL", "http://manager.svc:10443/status"},
+  EXPECT_FALSE(read({{"KUBEFLOW_TRAINER_SERVER_URL", "http://me:secret@manager.svc:10443/status"},
                      {"KUBEFLOW_TRAINER_SERVER_CA_CERT", "/ca.crt"},
                      {"KUBEFLOW_TRAINER_SERVER_TOKEN", "/token"}}));
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find("is not https"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("'http://manager.svc:10443/status' is not https"), std::string::npos)
+      << warnings_[0];
 }
 
 }  // namespace
