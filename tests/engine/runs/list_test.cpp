@@ -141,7 +141,8 @@ TEST(Printable, KeepsUtf8AndReplacesTheRest) {
   EXPECT_EQ(terminal_text("\xc3"), "\uFFFD");
   EXPECT_EQ(terminal_text("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate
   EXPECT_EQ(terminal_text("\xe0\x80\xaf"), "\uFFFD\uFFFD\uFFFD");  // overlong
-  EXPECT_EQ(terminal_text("\xef\xbf\xbf"), "\uFFFD\uFFFD\uFFFD");  // U+FFFF: XML has no such character
+  EXPECT_EQ(terminal_text("\xef\xbf\xbf"),
+            "\uFFFD\uFFFD\uFFFD");  // U+FFFF: XML has no such character
   EXPECT_EQ(shortened("Zürich", 6), "Zürich");
   EXPECT_EQ(shortened("Zürich", 4), "Zür…");
 }
