@@ -29,11 +29,16 @@ void expect_rule(const std::string& name) {
                                 name));
 }
 
-// What was given instead, in words.
+// What was given instead, in words: a TrainJob of another group is none.
 std::string kinds_in(const std::deque<Manifest>& input) {
   std::set<std::string> kinds;
-  for (const Manifest& manifest : input)
-    kinds.insert(manifest.word.empty() ? "something without kind" : manifest.word.substr(0, 60));
+  for (const Manifest& manifest : input) {
+    const std::string& version = manifest.root["apiVersion"].text;
+    kinds.insert(manifest.word.empty() ? "something without kind"
+                 : version.empty()
+                     ? manifest.word.substr(0, 60) + " without apiVersion"
+                     : fmt::format("{} of {}", manifest.word.substr(0, 60), version.substr(0, 60)));
+  }
   if (kinds.empty()) return "no document at all";
   std::string words;
   for (const std::string& kind : kinds) {

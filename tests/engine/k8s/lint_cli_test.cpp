@@ -97,9 +97,12 @@ TEST_F(LintCli, WhatCannotBeReadIsOneLineAndCode3) {
   expect_refusal(run("k8s lint broken.yaml"), 3, "broken.yaml: line 3: ");
   expect_refusal(run("k8s lint empty.yaml"), 3, "empty.yaml: holds no document at all; ");
   expect_refusal(run("k8s lint binary.yaml"), 3, "binary.yaml: is not text; ");
-  expect_refusal(run("k8s lint claim.yaml"), 3, "claim.yaml: holds PersistentVolumeClaim; ");
+  expect_refusal(run("k8s lint claim.yaml"), 3, "claim.yaml: holds PersistentVolumeClaim of v1; ");
+  write("group.yaml", "apiVersion: kubeflow.org/v1\nkind: TrainJob\n");
+  expect_refusal(run("k8s lint group.yaml"), 3, "group.yaml: holds TrainJob of kubeflow.org/v1; ");
   expect_refusal(run("k8s lint odd.yaml"), 3, "odd.yaml: holds something without kind; ");
-  expect_refusal(run("k8s lint escape.yaml"), 3, "escape.yaml: holds \uFFFD[31m\uFFFD; ");
+  expect_refusal(run("k8s lint escape.yaml"), 3,
+                 "escape.yaml: holds \uFFFD[31m\uFFFD without apiVersion; ");
   expect_refusal(run("k8s lint ."), 3, ".: cannot be read: Is a directory");
   expect_refusal(run("k8s lint nowhere.yaml"), 3, "nowhere.yaml: cannot be opened: No such file");
   expect_refusal(run("k8s lint /dev/zero"), 3, "/dev/zero: is longer than 8 MiB");
