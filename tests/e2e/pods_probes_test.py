@@ -11,12 +11,13 @@ from run import Result
 from training import TrainingTest, train
 
 PORT = "9400"
+STEPS = 100  # so that the training outlasts some turns of the probes, however slow the machine is
 PROBE = str(pathlib.Path(__file__).resolve().parent / "probe.py")
 
 
 def probed(*options: str) -> list[str]:
     """A training whose endpoint is asked all the time."""
-    return ["/usr/bin/python3", PROBE, PORT, *train(*options, "--metrics-port", PORT)]
+    return ["/usr/bin/python3", PROBE, PORT, *train(*options, "--metrics-port", PORT, steps=STEPS)]
 
 
 class Probes(TrainingTest):
@@ -30,7 +31,7 @@ class Probes(TrainingTest):
     def check_discovery(self, devices: int) -> None:
         """Names that come late: not ready until then, alive all the time but while the port is handed on."""
         result = self.play(pods=2, devices=devices, publish_every=3, command=probed("--nodes", "2"))
-        self.assert_trained(result, 2, devices=devices)
+        self.assert_trained(result, 2, devices=devices, steps=STEPS)
         for key in "01":
             answers = self.answers(result, key)
             self.assertIn((200, 503, "0"), answers, self.told(result))
@@ -44,7 +45,7 @@ class Probes(TrainingTest):
 
     def test_ready_before_the_others_are_there(self) -> None:
         result = self.play(pods=2, pod={"1": {"start": 4}}, command=probed("--nodes", "2"))
-        self.assert_trained(result, 2)
+        self.assert_trained(result, 2, steps=STEPS)
         self.assertIn((200, 200, "0"), self.answers(result, "0"), self.told(result))
 
 

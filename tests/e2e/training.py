@@ -15,10 +15,10 @@ STARTED = "buckets:"  # rank 0 says how gradients are cut, then trains
 ENVIRONMENT = {"ANNULUS_CPU_CHECK": "1", "ANNULUS_THREADS": "1"}
 
 
-def train(*options: str) -> list[str]:
+def train(*options: str, steps: int = 6) -> list[str]:
     """A run of some seconds at most."""
     return ["{annulus}", "train", "--model", "seed-cnn", "--data", "synthetic", "--batch-size", "4",
-            "--epochs", "1", "--max-steps", "6", "--out", "run", *options]
+            "--epochs", "1", "--max-steps", str(steps), "--out", "run", *options]
 
 
 def train_on(*options: str) -> list[str]:
@@ -34,18 +34,18 @@ class TrainingTest(case.PodsTest):
         environment = {**ENVIRONMENT, **scenario.pop("environment", {})}
         return super().play(environment=environment, **scenario)
 
-    def weights_of_virtual_ranks(self, ranks: int) -> bytes:
+    def weights_of_virtual_ranks(self, ranks: int, steps: int) -> bytes:
         """What a run of train() on so many ranks must end in."""
-        folder = self.folder / f"virtual-{ranks}"
+        folder = self.folder / f"virtual-{ranks}-{steps}"
         if not folder.exists():
             folder.mkdir()
-            command = train("--virtual-ranks", str(ranks), "--sum-order", "ring")
+            command = train("--virtual-ranks", str(ranks), "--sum-order", "ring", steps=steps)
             command[0] = self.program
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
         return (folder / WEIGHTS).read_bytes()
 
-    def assert_trained(self, result: Result, pods: int, devices: int = 1) -> None:
+    def assert_trained(self, result: Result, pods: int, devices: int = 1, steps: int = 6) -> None:
         """All pods ended well; the first alone wrote the run, and it is that of all ranks."""
         keys = [str(i) for i in range(pods)]
         self.assert_codes(result, {key: 0 for key in keys})
@@ -54,7 +54,7 @@ class TrainingTest(case.PodsTest):
             self.assertEqual(written, key == "0", f"pod {key} wrote a run{self.told(result)}")
             self.assertNotIn("annulus cpu device", result.last(key).err, self.told(result))
         weights = (result.last("0").folder / WEIGHTS).read_bytes()
-        self.assertEqual(weights == self.weights_of_virtual_ranks(pods * devices), True,
+        self.assertEqual(weights == self.weights_of_virtual_ranks(pods * devices, steps), True,
                          f"other bits than virtual ranks{self.told(result)}")
 
     def assert_asked_absolutely(self, result: Result, zone: str) -> None:
