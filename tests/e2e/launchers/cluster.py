@@ -5,6 +5,7 @@ from how its container ended. Controllers make pods and react to them. Called by
 namespaces of the play's own."""
 from __future__ import annotations
 
+import http.client
 import json
 import pathlib
 import socket
@@ -29,6 +30,30 @@ API = ("10.96.0.1", 443)
 # Controllers and the kubelet wait 10 s before they start a pod again, then twice as long each time;
 # here a tenth of that, so that a test takes no minutes.
 BACK_OFF = 1.0
+PROBE_TIMEOUT = 0.5  # seconds; all else waits for it
+
+
+def _listens(host: str, _: Manifest, probe: Manifest) -> bool:
+    try:
+        socket.create_connection((host, int(probe["tcpSocket"]["port"])), PROBE_TIMEOUT).close()
+    except OSError:
+        return False
+    return True
+
+
+def _http_answers(host: str, container: Manifest, probe: Manifest) -> bool:
+    """The port may be one of the container's names for its ports."""
+    wanted = probe["httpGet"]
+    ports = {port["name"]: int(port["containerPort"]) for port in container.get("ports", [])}
+    port = ports[wanted["port"]] if isinstance(wanted["port"], str) else int(wanted["port"])
+    connection = http.client.HTTPConnection(host, port, timeout=PROBE_TIMEOUT)
+    try:
+        connection.request("GET", wanted["path"])
+        return 200 <= connection.getresponse().status < 400
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 @dataclass
@@ -38,6 +63,7 @@ class Pod:
     manifest: Manifest
     container: Container
     ready: bool = False
+    probed_well: set[str] = field(default_factory=set)  # probes that have succeeded once
     deleted: Optional[float] = None  # when its deletion was asked for
     hook: Optional[subprocess.Popen[bytes]] = None  # preStop, which SIGTERM waits for
     told: bool = False  # of its deletion, by SIGTERM
@@ -152,7 +178,10 @@ class Cluster(Objects):
         if self.now() - self._probed >= 0.1:
             self._probed = self.now()
             for pod in self.pods:
-                pod.ready = pod.phase == "Running" and pod.deleted is None and self._probe(pod)
+                running = pod.phase == "Running" and pod.deleted is None
+                if running:
+                    self._probe(pod, "livenessProbe")
+                pod.ready = running and self._probe(pod, "readinessProbe")
         self._publish()
 
     def _step_pod(self, pod: Pod) -> None:
@@ -189,17 +218,18 @@ class Cluster(Objects):
         self.say(f"{pod.name} ended with {container.code}")
         pod.ends.append({"pod": pod.name, "host": container.pod.name, "code": container.code,
                          "started": container.started, "ended": container.ended,
+                         "probed_well": sorted(pod.probed_well),
                          "folder": str(container.folder)})
 
-    def _probe(self, pod: Pod) -> bool:
-        probe = container_of(pod.manifest).get("readinessProbe")
+    def _probe(self, pod: Pod, kind: str) -> bool:
+        container = container_of(pod.manifest)
+        probe = container.get(kind)
         if probe is None:
             return True
-        address = (pod.container.address.all()[0], int(probe["tcpSocket"]["port"]))
-        try:
-            socket.create_connection(address, 0.2).close()
-        except OSError:
+        succeeds = _http_answers if "httpGet" in probe else _listens
+        if not succeeds(pod.container.address.all()[0], container, probe):
             return False
+        pod.probed_well.add(kind)
         return True
 
     def _names(self) -> dict[str, list[str]]:

@@ -46,6 +46,7 @@ class Launcher:
     nodes: int = 2
     more_nodes: Optional[int] = 4
     ranks_a_pod: int = 8  # that its manifest allows
+    probes: tuple[str, ...] = ()  # that its manifest says, and that each pod must pass
     patch: Optional[Callable[[users.Objects], None]] = None  # a bug that a test plants
     limit: int = LIMIT
 
@@ -165,6 +166,8 @@ class LauncherTest(unittest.TestCase):
         self.assert_trained(launcher, played, runs, nodes * gpus, args)
         for host in launcher.hosts[:nodes]:
             self.assertLessEqual(len(played.codes(host)), 1, played.told())
+        for end in played.ends:
+            self.assertEqual(set(launcher.probes) - set(end["probed_well"]), set(), played.told())
 
     @staticmethod
     def _checkpoints(launcher: Launcher) -> str:

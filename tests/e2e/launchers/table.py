@@ -23,6 +23,8 @@ def _replicas(kind: str, part: str, name: str, *hosts: str) -> Launcher:
 _RUNTIMES, _JOBS = "trainer/runtimes/", "trainer/jobs/"
 LAUNCHERS = {
     "trainer-torch": _trainer(_RUNTIMES + "distributed", _JOBS + "cifar10.yaml", "cifar10"),
+    "trainer-metrics": _trainer("../tests/k8s/overlays/metrics-runtime", _JOBS + "cifar10.yaml",
+                                "cifar10", probes=("readinessProbe", "livenessProbe")),
     "trainer-dns": _trainer(_RUNTIMES + "distributed-dns", _JOBS + "cifar10-dns.yaml",
                             "cifar10-dns"),
     "trainer-namespaced": _trainer(_RUNTIMES + "namespaced", _JOBS + "cifar10-team.yaml",
