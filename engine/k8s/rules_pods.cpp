@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "engine/k8s/resources.h"
 #include "engine/k8s/rules.h"
@@ -61,45 +63,57 @@ const Value* volume_at_shm(const Value& pod_spec, const Value& container) {
   return nullptr;
 }
 
-// Whether each TrainJob of this runtime that was given mounts memory there by itself.
-bool train_jobs_bring_shm(const Subject& subject) {
-  const auto& jobs = subject.input.train_jobs_of(subject.manifest);
-  return !jobs.empty() && std::ranges::all_of(jobs, [&](const Manifest* job) {
-    return std::ranges::any_of(
-        pod_patches(train_job_of(*job, subject.input)), [](const Value* patch) {
-          const Value* container = named((*patch)["containers"], "node");
-          const Value* volume = container ? volume_at_shm(*patch, *container) : nullptr;
-          return volume && (*volume)["emptyDir"]["medium"].is("Memory");
-        });
-  });
+constexpr const char* kShmFix =
+    "mount emptyDir: {medium: Memory} there; it counts as the container's memory";
+constexpr const char* kShmTooSmall = "NCCL dies with Bus error or slows down";
+
+void check_shm_volume(const Value& volume, const std::string& container, Findings& findings) {
+  const Value& directory = volume["emptyDir"];
+  if (!directory.there()) return;
+  if (!directory["medium"].is("Memory"))
+    return findings.add(
+        volume, {fmt::format("/dev/shm of the container {} is on the node's disk", container),
+                 "NCCL's buffers between GPUs become file writes", kShmFix});
+  const Value& limit = directory["sizeLimit"];
+  if (bytes_of(limit).value_or(kDefaultShm + 1) <= kDefaultShm)
+    findings.add(limit, {fmt::format("/dev/shm of the container {} has {}", container, limit.text),
+                         fmt::format("that is no more than without a volume: {}", kShmTooSmall),
+                         "say sizeLimit: 1Gi or more"});
 }
 
 void check_container_shm(const Pod& pod, const Value& container, Findings& findings) {
   if (pod.spec()["hostIPC"].is("true")) return;
-  const char* fix = "mount emptyDir: {medium: Memory} there; it counts as the container's memory";
-  const char* default_reason = "it has 64 MiB then, and NCCL dies with Bus error or slows down";
   const std::string& name = container["name"].text;
-  const Value* volume = volume_at_shm(pod.spec(), container);
-  if (!volume)
-    return findings.add(container, {fmt::format("the container {} has no volume at /dev/shm", name),
-                                    default_reason, fix});
-  const Value& directory = (*volume)["emptyDir"];
-  if (!directory.there()) return;
-  if (!directory["medium"].is("Memory"))
-    return findings.add(*volume,
-                        {fmt::format("/dev/shm of the container {} is on the node's disk", name),
-                         "NCCL's buffers between GPUs become file writes", fix});
-  const Value& limit = directory["sizeLimit"];
-  if (bytes_of(limit).value_or(kDefaultShm + 1) <= kDefaultShm)
-    findings.add(limit, {fmt::format("/dev/shm of the container {} has {}", name, limit.text),
-                         "no more than without a volume: NCCL dies with Bus error or slows down",
-                         "say sizeLimit: 1Gi or more"});
+  if (const Value* volume = volume_at_shm(pod.spec(), container))
+    check_shm_volume(*volume, name, findings);
+  else
+    findings.add(container, {fmt::format("the container {} has no volume at /dev/shm", name),
+                             fmt::format("it has 64 MiB then, and {}", kShmTooSmall), kShmFix});
+}
+
+// What a TrainJob itself mounts there.
+std::vector<const Value*> patched_shm(const TrainJob& job) {
+  std::vector<const Value*> volumes;
+  for (const Value* patch : pod_patches(job))
+    if (const Value* container = named((*patch)["containers"], "node"))
+      if (const Value* volume = volume_at_shm(*patch, *container)) volumes.push_back(volume);
+  return volumes;
+}
+
+bool train_jobs_bring_shm(const Subject& subject) {
+  const auto& jobs = subject.input.train_jobs_of(subject.manifest);
+  return !jobs.empty() && std::ranges::all_of(jobs, [&](const Manifest* job) {
+    return !patched_shm(train_job_of(*job, subject.input)).empty();
+  });
 }
 
 }  // namespace
 
 void check_shm(const Subject& subject, Findings& findings) {
   const Manifest& manifest = subject.manifest;
+  if (manifest.kind == Kind::train_job)
+    for (const Value* volume : patched_shm(train_job_of(manifest, subject.input)))
+      check_shm_volume(*volume, "node", findings);
   const Runtime runtime = manifest.kind == Kind::runtime ? runtime_of(manifest) : Runtime{};
   if (runtime.manifest && train_jobs_bring_shm(subject)) return;
   for (const Pod& pod : pods_of(manifest)) {
